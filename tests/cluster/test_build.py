@@ -92,7 +92,7 @@ def test_unseen_graph_is_named_by_node(cluster: Cluster, graph: Graph, tmp_path:
     shutil.copytree(graph.path, copy)
     work = IndexBuild(Graph.open(copy), tmp_path / "a.index", options, means, spread=seen)
     copy.rename(tmp_path / "elsewhere")
-    with work, pytest.raises(ClusterError, match=r"does not see .*web.graph.*--staging-url"):
+    with work, pytest.raises(ClusterError, match=r"cannot access .*web.graph.*--staging-url"):
         work.run()
 
 

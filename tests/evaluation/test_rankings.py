@@ -90,7 +90,7 @@ def test_first_samples_are_an_index_of_so_many(graph: Graph, tmp_path: Path, mea
 
 def test_more_samples_than_there_are_is_refused(graph: Graph, tmp_path: Path) -> None:
     index = cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
-    with pytest.raises(UsageError, match="samples is 6; the index has 5: ask for 1 to 5"):
+    with pytest.raises(UsageError, match="samples is 6; the index has 5: choose 1 to 5"):
         index.with_samples(6)
     exact = cocite.build(graph, tmp_path / "c", measure="cocitation")
     with pytest.raises(UsageError, match="cocitation has no samples"):

@@ -63,7 +63,7 @@ def test_unfound_name_is_damage(graph: Graph, file: str, change: Callable[[Any],
             other.names.id(name)
     faults = verify(graph.path).faults
     assert len(faults) == 1
-    assert "fits its checksum, and not the format: " in faults[0]
+    assert "matches its checksum, but violates the format: " in faults[0]
 
 
 @pytest.mark.parametrize("sign", [b"\x1b", b"\0", b"\n", b"\x7f"])

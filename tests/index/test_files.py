@@ -137,7 +137,7 @@ def test_shards_that_leave_samples_out_are_refused(graph: Graph, tmp_path: Path)
 
     (tmp_path / "x" / "in.samples-000000").rename(tmp_path / "x" / "in.samples-000001")
     rewrite(tmp_path / "x", rename)
-    refused(tmp_path / "x", "its shards of samples are not those of samples 0 to 3")
+    refused(tmp_path / "x", "the shards do not match samples 0 to 3")
 
 
 @pytest.mark.parametrize("change", ["dtype", "shape", "missing", "more"])

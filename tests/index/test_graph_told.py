@@ -69,7 +69,7 @@ def test_advice_is_that_of_the_measure(graph: Graph) -> None:
     for measure, advice in {
         "psimrank": "--hubs idf",
         "cocitation": "--idf",
-        "fusion": "fusion already counts them less",
+        "fusion": "fusion already reduces their weight",
     }.items():
         line = told(graph, measure)[0]
         assert line.startswith(named)

@@ -315,7 +315,7 @@ def test_dropped_page(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixtur
     capsys.readouterr()
     for verb in (["related", path, absent], ["similarity", path, there, absent]):
         assert main(verb) == 2
-        assert "it says nothing of others" in capsys.readouterr().err
+        assert "To query other pages, build" in capsys.readouterr().err
 
 
 def test_command_keeps(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -273,7 +273,7 @@ def test_local_refresh_without_its_needs_is_refused(make_graph: MakeGraph, tmp_p
     with pytest.raises(UsageError, match="only fusion and ppr-pmi support local refreshes"):
         cocite.refresh(tmp_path / "c", after, local=True)
     before.path.rename(tmp_path / "elsewhere")
-    with pytest.raises(UsageError, match="compares its links with those of GRAPH: put it back"):
+    with pytest.raises(UsageError, match="compares the links of both graphs: restore"):
         cocite.refresh(tmp_path / "x", after, local=True)
     make_graph(MOVED, NEW).path.rename(before.path)
     with pytest.raises(UsageError, match=r"is no longer the graph of "):

@@ -208,7 +208,7 @@ def test_refreshed_index_is_a_piece_only_of_one_graph(graph: Graph, tmp_path: Pa
     cocite.build(graph, tmp_path / "b", numbers=range(12, 15), measure="psimrank")
     cocite.build(graph, tmp_path / "c", numbers=range(10, 12), measure="psimrank")
     cocite.refresh(tmp_path / "a", graph, fraction=0.2, force=True)
-    refused(tmp_path, "was refreshed: its samples are of several graphs", "a", "b")
+    refused(tmp_path, "was refreshed, so its samples come from several graphs", "a", "b")
     cocite.refresh(tmp_path / "c", graph, fraction=1, force=True)  # draws 12 and 13
     cocite.build(graph, tmp_path / "d", numbers=range(14, 15), measure="psimrank")
     cocite.merge([tmp_path / "c", tmp_path / "d"], tmp_path / "out")

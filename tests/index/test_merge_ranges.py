@@ -136,7 +136,7 @@ def test_pieces_that_do_not_fit_are_refused(
         ((one, more[0]), f"to {graph.nodes - 1:,} of the graph are in none of"),
         ((one, *more, more[0]), "are in more than one of"),
         ((one, *more, tmp_path / "half"), "are in more than one of"),
-        ((one, tmp_path / "small"), "only indexes with the same settings are pieces of one"),
+        ((one, tmp_path / "small"), "only indexes with the same settings can be merged"),
         ((one, tmp_path / "some"), "keeps pages that do not follow each other"),
         ((one, tmp_path / "foreign"), "was built from another graph"),
     ]:
@@ -179,5 +179,5 @@ def test_graph_gone(graph: Graph, tmp_path: Path) -> None:
     copy = shutil.copytree(graph.path, tmp_path / "g")
     pieces = ranges(Graph.open(copy), tmp_path, 2, measure="ppr-pmi")
     shutil.rmtree(copy)
-    with pytest.raises(UsageError, match="takes names from the graph: put it back"):
+    with pytest.raises(UsageError, match="needs the graph's names: restore the graph"):
         cocite.merge(pieces, tmp_path / "joined")

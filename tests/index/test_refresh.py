@@ -402,9 +402,9 @@ def test_nodes_that_no_sample_knows_are_damage(graphs: list[Graph], tmp_path: Pa
     since[0] = 18
     since.tofile(path)
     index = cocite.open(tmp_path / "x", verify=False)
-    with pytest.raises(Damaged, match="nodes that no sample knows"):
+    with pytest.raises(Damaged, match="a node is in no sample"):
         index.similarity(index.nodes.name(0), "p9")
-    with pytest.raises(Damaged, match="nodes that no sample knows"):
+    with pytest.raises(Damaged, match="a node is in no sample"):
         index.related_all(tmp_path / "all.csv")
 
 

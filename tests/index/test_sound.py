@@ -85,32 +85,32 @@ def back(array: Any) -> Any:
 
 
 FAULTS: list[tuple[str, str, Callable[[Any], Any], str]] = [
-    ("trees", SHARD, twice, "there are nodes that stand in two places"),
-    ("trees", "in.positions", put(0, 7), "column 0 is not that of its sample"),
-    ("trees", SHARD, put(-1, 1), "another digest"),
+    ("trees", SHARD, twice, "a node occurs twice"),
+    ("trees", "in.positions", put(0, 7), "column 0 does not match its sample"),
+    ("trees", SHARD, put(-1, 1), "the digest differs"),
     ("trees", "in.diagonal", nan, "not within its bounds"),
-    ("paths", SHARD, put(0, 1), "positions are not those of the members"),
-    ("paths", SHARD, put(-1, 1), "another digest"),
-    ("compact", SHARD, put(0, 1), "are not those that step"),
-    ("minhash", SHARD, put(0, 2**31), "outside of the groups"),
-    ("minhash", SHARD, put(0, 1), "groups are not those of their nodes"),
+    ("paths", SHARD, put(0, 1), "the positions do not match the members"),
+    ("paths", SHARD, put(-1, 1), "the digest differs"),
+    ("compact", SHARD, put(0, 1), "do not match the steps"),
+    ("minhash", SHARD, put(0, 2**31), "outside the groups"),
+    ("minhash", SHARD, put(0, 1), "the groups do not match the nodes"),
     ("sketch", SHARD, put(15, 1), "bits beyond the last node"),
-    ("sketch", SHARD, put(0, 1), "another digest"),
+    ("sketch", SHARD, put(0, 1), "the digest differs"),
     ("links", "in.in_neighbours", back, "does not ascend"),
     ("links", "in.out_offsets", back, "do not begin and end"),
-    ("links", "in.norms", nan, "not numbers"),
+    ("links", "in.norms", nan, "not finite"),
     ("any", "any.any_neighbours", back, "does not ascend"),
-    ("any", "any.degrees", nan, "not numbers"),
+    ("any", "any.degrees", nan, "not finite"),
     ("features", "in.holders.nodes", put(-1, 10**6), "not below"),
-    ("features", "in.features.values", nan, "not numbers"),
+    ("features", "in.features.values", nan, "not finite"),
     ("nearest", "both.holders.offsets", put(1, 2**40), "do not ascend"),
     ("rows", "both.rows.ids", put(-1, 10**6), "not below"),
     ("rows", "both.columns.offsets", put(1, 2**40), "do not ascend"),
     ("text", "none.texts.words", put(-1, 10**6), "not below"),
     ("text", "none.words.letters", put(0, 255), "words do not ascend"),
-    ("text", "none.words.letters", put(-1, 255), "a word that is not text"),
-    ("text", "none.words.offsets", back, "words do not begin and end"),
-    ("kept", "wanted", back, "ids of pages do not ascend"),
+    ("text", "none.words.letters", put(-1, 255), "a word is not valid UTF-8"),
+    ("text", "none.words.offsets", back, "the beginnings of words do not match"),
+    ("kept", "wanted", back, "page ids do not ascend"),
 ]
 
 
@@ -132,7 +132,7 @@ def test_what_fits_its_checksum_and_not_the_format_is_found(
     change_file(path, file, change(array).astype(array.dtype))
     faults = verify(path).faults
     assert faults
-    assert f"{path / file} fits its checksum, and not the format: " in faults[0]
+    assert f"{path / file} matches its checksum, but violates the format: " in faults[0]
     assert fault in faults[0]
 
 

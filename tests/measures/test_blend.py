@@ -94,7 +94,7 @@ def test_samples_fixed_by_all_components_are_the_index(graph: Graph, tmp_path: P
     assert first.samples == 4
     alone = cocite.build(graph, tmp_path / "a", measure="blend:psimrank+simrank", samples=4)
     assert first.related("3") == alone.related("3")
-    with pytest.raises(UsageError, match="samples is 10; the index has 9: ask for 1 to 9"):
+    with pytest.raises(UsageError, match="samples is 10; the index has 9: choose 1 to 9"):
         index.with_samples(10)
 
 

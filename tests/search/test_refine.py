@@ -195,7 +195,7 @@ def test_damage_is_not_certified(graph: Graph, tmp_path: Path) -> None:
     (path / "in.diagonal").write_bytes(content)
     damaged = cocite.open(path, verify=False)
     assert damaged.similarity(7, 8).score >= 0
-    with pytest.raises(Damaged, match=r"in\.diagonal has checksum .*Build the index again"):
+    with pytest.raises(Damaged, match=r"in\.diagonal has checksum .*Rebuild the index"):
         damaged.related(7, refine=True)
 
 

@@ -129,8 +129,9 @@ def test_verify_names_strangers(make_graph: MakeGraph, capsys: pytest.CaptureFix
     assert main(["verify", str(path), "--format", "json"]) == 0
     printed = capsys.readouterr()
     assert json.loads(printed.out)["surplus"] == [*(f"left{i}" for i in range(7)), "work"]
-    told = f"{path} holds what is not a part of it: left0, left1, left2, left3, left4 and 3 more. "
-    assert told + "It is not used and can be removed" in printed.err
+    files = "left0, left1, left2, left3, left4 and 3 more"
+    told = f"{path} contains files that are not part of the store: {files}. "
+    assert told + "They are not used and can be removed" in printed.err
 
 
 def test_a_repeated_refresh_stays_and_other_titles_do_not(tmp_path: Path) -> None:

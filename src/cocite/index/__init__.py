@@ -1,4 +1,4 @@
-"""The index on disk: built part by part, opened by mapping.
+"""Indexes on disk: building, opening, refreshing, merging, and verifying.
 
 Only builds import ``cocite.index.build``.
 """

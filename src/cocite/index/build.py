@@ -1,8 +1,8 @@
-"""Index builds: parts are written one after another into a draft, which is published as a whole.
+"""Index builds, which write one part after another into a staging directory and then publish it.
 
 A build first writes its plan (``plan.json``). A later run with the same plan continues after the
-finished parts and shards. The manifest is written last. Then a rename publishes the index, or an
-exchange of names if it replaces an older one.
+finished parts and shards. The manifest is written last. Then the staging directory is renamed to
+the output, or exchanged with an existing index.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from cocite.storage import FORMAT_VERSION, Entry, Manifest
 from cocite.storage.staging import Staging, copy_array
 
 _BESIDE = 100
-"""Bytes per node that any build needs besides its links, excluding what depends on settings."""
+"""Bytes per node that any build needs besides links and settings-dependent data."""
 
 
 class IndexBuild:
@@ -60,10 +60,12 @@ class IndexBuild:
         spread: ClusterBuild | None = None,
         elsewhere: bool = False,
     ) -> None:
-        """Prepare the build. ``overwrite`` replaces an index at ``output``; ``restart`` discards an
-        unfinished build that had other settings. With ``spread``, cluster nodes make the samples or
-        rows, and ``means`` are the resources of one task. With ``elsewhere``, the index will be
-        moved, so the manifest does not give the graph's relative path.
+        """Prepare the build.
+
+        ``overwrite`` replaces an index at ``output``; ``restart`` discards an unfinished build with
+        other settings. With ``spread``, cluster nodes make the samples or rows, and ``means`` are
+        the resources of one task. ``elsewhere`` means that the index will be moved, so the manifest
+        assumes that the graph is its sibling.
         """
         self._elsewhere = elsewhere
         self._spread = spread
@@ -108,7 +110,7 @@ class IndexBuild:
         return None if keep is None else keep.ids(self.graph)
 
     def _texts_compared(self) -> Texts | None:
-        """Return the texts to compare, or None if no part compares texts."""
+        """Return the texts to compare, or None."""
         texts = self.options.texts
         return None if texts is None else TextFiles(texts)
 
@@ -124,20 +126,22 @@ class IndexBuild:
             *(graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()),
             verify=graph.store.verifying,
         )
-        # Check now that the links fit in memory; in-links and out-links are of equal size.
+        # Fail now if the links exceed the memory; in-links and out-links are of equal size.
         way = "any" if plan.direction == "any" else "in"
         own = links_of(graph, way, means.memory, weighted=plan.weighted)
         work.fit(replace(own, back=own) if plan.direction == "both" else own)
         return ShardedPart(work, links, self.nodes, samples, kept, self._spread)
 
     def _numbers(self, plan: PartPlan, shard: int) -> tuple[range, CarriedShards | None]:
-        """Return the sample numbers to draw, and the samples to carry over from an older index."""
+        """Return the sample numbers to draw, and the samples carried over from an older index."""
         return self.options.numbers, None
 
     def _links(self, plan: PartPlan) -> Links:
-        """Return the links that a part follows. With both directions, samples need both; other
-        layouts derive in-links from out-links. Derived links are computed on first use, shared
-        between parts, and freed with the last one.
+        """Return the links that a part follows.
+
+        For direction ``both``, samples need links in both directions; other layouts derive in-links
+        from out-links. Derived links are computed on first use, shared between parts, and freed
+        after the last use.
         """
         way = "out" if plan.direction == "both" else plan.direction
         if way in ("in", NO_LINKS):
@@ -174,7 +178,7 @@ class IndexBuild:
                 "to continue"
             )
         if isinstance(error, CociteError) and not self.done:
-            self._draft.clear()  # nothing to resume, so allow other settings
+            self._draft.clear()  # with nothing to resume, later settings may differ
         self._draft.__exit__(kind, error, trace)
 
     # -- state -----------------------------------------------------------------------
@@ -190,23 +194,21 @@ class IndexBuild:
 
     @cached_property
     def unit(self) -> str:
-        """Return the unit of progress: ``samples``; ``nodes``, if no part has samples; or
-        ``steps``, if only some have, with the same number of steps for each part.
+        """Return the unit of progress: ``samples`` if all parts have samples, ``nodes`` if none
+        has, and otherwise ``steps``, with equally many steps for each part.
         """
         if not self._sampled:
             return "nodes"
         return "samples" if len(self._sampled) == len(self.options.parts) else "steps"
 
     def _steps(self, part: PartBuild, done: int) -> int:
-        """Convert ``done`` units of a part to steps of progress."""
+        """Convert ``done`` units of a part to progress steps."""
         if self.unit != "steps":
             return done
         return done * self._sampled[0].settings[SAMPLES] // max(1, part.units)
 
     def _counted(self, steps: int) -> int:
-        """Convert steps to units. Nodes are averaged over the parts, as each part processes all
-        nodes.
-        """
+        """Convert steps to units; nodes are averaged, because each part processes all nodes."""
         return steps // len(self.parts) if self.unit == "nodes" else steps
 
     @cached_property
@@ -221,18 +223,14 @@ class IndexBuild:
 
     @property
     def finished(self) -> tuple[int, int, str]:
-        """Return (finished, total, unit); the unit is ``parts`` for several parts without
-        samples.
-        """
+        """Return (finished, total, unit), in ``parts`` if several parts have no samples."""
         if self.unit != "nodes" or len(self.parts) == 1:
             return self.done, self.units, self.unit
         return sum(part.done > 0 for part in self.parts), len(self.parts), "parts"
 
     @property
     def _plan(self) -> dict[str, Any]:
-        """Return everything that determines the bytes of the parts and their division into
-        files.
-        """
+        """Return everything that determines the parts' bytes and their division into files."""
         options, by = self.options, self.options.meeting_weight
         return {
             "format": FORMAT_VERSION,
@@ -251,21 +249,21 @@ class IndexBuild:
         }
 
     def _resume_or_clear(self) -> None:
-        """Load the finished work of an earlier run with the same plan, or discard it."""
+        """Resume an earlier run with the same plan; discard a run with another plan."""
         if self._draft.goes_on(self._plan, "build", restart=self._restart):
             for part in self.parts:
                 part.resume()
 
     @property
     def name_bytes(self) -> int:
-        """Estimate the size of the node names on disk, from their mean length."""
+        """Estimate the size of the node names on disk from their mean length."""
         names = sum(entry.nbytes for entry in self._name_files().values())
         if self._requested is None:
             return names
         return names * self.nodes // self.graph.nodes + self._requested.entry.nbytes
 
     def estimate(self) -> IndexEstimate:
-        """Estimate size, memory and time from pilot runs on this graph. Raises
+        """Estimate size, memory, and time from pilot runs on this graph; raises
         :class:`ResourceError` if memory or disk space is insufficient.
         """
         found = []
@@ -304,9 +302,10 @@ class IndexBuild:
         progress: Progress = lambda done, total: None,
         refining: SweepReport = lambda sweep, done, total: None,
     ) -> BuildReport:
-        """Make the missing parts and publish the index. ``progress`` is called with (done, total)
-        in units, ``refining`` with (sweep, done, total) in nodes, while refined answers are
-        prepared.
+        """Make the missing parts and publish the index.
+
+        ``progress`` is called with (done, total) in units. While refined answers are prepared,
+        ``refining`` is called with (sweep, done, total) in nodes.
         """
         begin, before, finished = clock(), self.done, self.finished[0]
         progress(before, self.units)
@@ -337,7 +336,7 @@ class IndexBuild:
         return {name: entry for name, entry in files.items() if name.startswith(copied)}
 
     def _make_ready(self, report: SweepReport) -> tuple[dict[str, Entry], dict[str, Any]]:
-        """Compute the diagonals for refined answers; return their files and facts."""
+        """Compute the diagonals for refined answers; return (files, facts)."""
         files: dict[str, Entry] = {}
         facts: dict[str, Any] = {}
         for plan in self.options.parts if self.options.refine else ():
@@ -349,7 +348,7 @@ class IndexBuild:
         return files, facts
 
     def _publish(self, files: dict[str, Entry], refined: dict[str, Any]) -> Path:
-        """Collect the files of the parts, copy the names, and write the manifest."""
+        """Collect the parts' files, copy the names, and write the manifest."""
         for part in self.parts:
             files |= part.publish()
         names = self._copy_names()
@@ -358,7 +357,7 @@ class IndexBuild:
         return self._draft.publish(Manifest("index", facts, files))
 
     def _copy_names(self) -> tuple[str, dict[str, Entry]]:
-        """Copy the names of the selected pages; return (kind of names, files)."""
+        """Copy the selected pages' names; return (kind of names, files)."""
         graph, folder, files = self.graph, self._draft.path, dict[str, Entry]()
         if self._requested is not None:
             ids = self._requested.ids()
@@ -378,11 +377,11 @@ class IndexBuild:
         return None if keep is None else PageFilter(self.graph.nodes, keep.prefixes)
 
     def _more_files(self) -> dict[str, Entry]:
-        """Write further files; return their entries."""
+        """Write additional files and return their entries; subclasses override this."""
         return {}
 
     def _facts(self, names: str) -> dict[str, Any]:
-        """Return the facts of the manifest; ``names`` is the kind of names."""
+        """Return the manifest's facts; ``names`` is the kind of names."""
         options, graph = self.options, self.graph
         excluded, _ = too_wide(graph, options)
         return ({EXCLUDED: excluded} if excluded else {}) | index_facts(
@@ -412,7 +411,7 @@ class IndexBuild:
 
     @property
     def _sides(self) -> Sides | None:
-        """Return the sides of a bipartite graph for the nodes of the index, or None."""
+        """Return a bipartite graph's sides, limited to the index's nodes, or None."""
         sides = self.graph.sides
         if sides is None or self._requested is None:
             return sides

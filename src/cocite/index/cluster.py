@@ -1,13 +1,12 @@
 """Descriptions of sample work, and their execution on cluster nodes.
 
-:class:`SampleWork` identifies the samples of a part by the graph's path and digest, the part's
-plan, the sample numbers, the resources, and a folder. It contains no links and no open files, and
-any process computes the same bytes from it. So the shard of a lost node can be made by another one,
-and an interrupted build resumes with the existing shards.
+A :class:`SampleWork` contains no links and no open files, and any process computes the same bytes
+from it. So if a node is lost, another can make its shard, and an interrupted build resumes with the
+existing shards.
 
-A cluster node reads the graph and writes shards by path, on a shared disk. Alternatively, the graph
-is copied to each node from a URL, and shards are transferred through another URL (``staging_url``)
-and verified against their notes. Each node verifies the graph once per build.
+Cluster nodes read the graph and write shards on a shared disk. Alternatively, each node copies the
+graph from a URL, and shards are transferred through another URL (``staging_url``) and verified
+against their notes. Each node verifies the graph once per build.
 """
 
 from __future__ import annotations
@@ -47,13 +46,13 @@ if TYPE_CHECKING:
 
 _NOTE = ".json"
 Note = dict[str, Any]
-"""Record of a shard: its manifest ``entry``, and ``members`` and ``digests`` of its samples."""
+"""A shard's record: its manifest ``entry``, and ``members`` and ``digests`` of its samples."""
 
 
 @dataclass(frozen=True)
 class SampleWork:
-    """The samples ``numbers`` of a part, on ``graph`` with this ``digest``. ``folder`` is for
-    shards, notes and scratch files.
+    """The samples ``numbers`` of a part, drawn on ``graph``, which must have this ``digest``.
+    ``folder`` is for shards, notes, and scratch files.
     """
 
     graph: Path
@@ -63,7 +62,7 @@ class SampleWork:
     means: Resources
     folder: Path
     verify: bool = True
-    """Whether to verify the checksums of the graph's files."""
+    """Whether to verify the graph files' checksums."""
 
     def of(self, numbers: range) -> SampleWork:
         """Return the same work for other samples."""
@@ -79,7 +78,8 @@ class SampleWork:
     def links(self) -> Links:
         """Return the links that the part follows, verified once per process.
 
-        Raises a :class:`~cocite.errors.StoreError`, or :class:`UsageError` for another graph.
+        Raises a :class:`~cocite.errors.StoreError`, or :class:`UsageError` if the graph has another
+        digest.
         """
         found = _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
         plan = self.plan
@@ -88,7 +88,7 @@ class SampleWork:
         return links_of(found, plan.direction, self.means.memory, weighted=plan.weighted)
 
     def builder(self) -> WholeBuilder:
-        """Return the builder for chunks of a part without samples, on a verified graph."""
+        """Return the builder for chunks of a part without samples, after verifying the graph."""
         found = _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
         plan, memory = self.plan, self.means.memory
         way = "out" if plan.direction == "both" else plan.direction
@@ -96,19 +96,19 @@ class SampleWork:
         return whole_builder(plan.layout)(found, links, plan, self.means)
 
     def fit(self, links: Links) -> MemoryPlan:
-        """Plan the memory; raises :class:`ResourceError` if it does not suffice."""
+        """Plan the memory; raises :class:`ResourceError` if it is insufficient."""
         place = self.folder.absolute()
         there = next(path for path in (place, *place.parents) if path.exists())
         means = replace(self.means, disk=shutil.disk_usage(there).free)
         return sampled_builder(self.plan.layout).fitted(links, self.plan, means)
 
     def makers(self, links: Links, fit: MemoryPlan) -> list[Maker]:
-        """Return makers of samples, one for each thread of the plan."""
+        """Return one sample maker for each thread of the plan."""
         builder = sampled_builder(self.plan.layout)
         return builder.makers(links, self.plan, fit, self.folder, self.numbers)
 
     def write(self, links: Links | None = None) -> BuiltShard:
-        """Compute the samples and write them as one shard with its note."""
+        """Write the samples as one shard, with its note."""
         links = self.links() if links is None else links
         blobs, live = in_order(self.makers(links, self.fit(links)), self.numbers), 0
         with closing(write_shard(self.shard, blobs)) as writing:
@@ -124,7 +124,7 @@ class SampleWork:
 
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
-    """Return an identity that changes when the file is rewritten; None if it is missing."""
+    """Return an identity that changes when the file is rewritten; None if the file is missing."""
     try:
         status = path.stat()
     except OSError:
@@ -134,7 +134,7 @@ def _identity(path: Path) -> tuple[int, int, int] | None:
 
 @lru_cache(maxsize=1)
 def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, int] | None) -> Graph:
-    """Open and check a graph; ``identity`` of the manifest is part of the cache key."""
+    """Open and check a graph; the manifest's ``identity`` is part of the cache key."""
     found = Graph.open(path, verify=verify)
     if found.digest != digest:
         raise UsageError(
@@ -149,7 +149,7 @@ def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, in
 
 
 def write_shard(path: Path, blobs: Iterable[Blob]) -> Generator[Blob, None, Note]:
-    """Write a shard, then its note. Yields each blob once written, and returns the note."""
+    """Write a shard, then its note. Yields each blob after writing it, and returns the note."""
     members, digests = [], []
     with staged_file(path) as file, ArrayWriter(file, np.uint32) as writer:
         for blob in blobs:
@@ -169,7 +169,7 @@ def _write_note(path: Path, note: Note) -> None:
 
 
 def read_note(path: Path, samples: int) -> Note | None:
-    """Return the note of a complete shard with this many samples, or None."""
+    """Return the note of a complete shard with ``samples`` samples, or None."""
     try:
         note: Note = json.loads(path.with_name(path.name + _NOTE).read_bytes())
         entry = Entry.from_json(path.name, note["entry"])
@@ -183,9 +183,9 @@ def read_note(path: Path, samples: int) -> Note | None:
 
 _NOTE_BYTES = 1 << 24
 _SHARE = (
-    "Put the graph and the output on a disk that all machines of the cluster share, or name the "
-    "graph by a URL (s3://..., gs://..., file://...) and give another one for the shards with "
-    "--staging-url (staging_url=...)"
+    "Put the graph and the output on a disk that all machines of the cluster share, or specify the "
+    "graph by URL (s3://..., gs://..., file://...), and a URL for the shards with --staging-url "
+    "(staging_url=...)"
 )
 _opened: dict[tuple[object, ...], Links] = {}
 """Links cached by a worker process for the current build."""
@@ -193,7 +193,7 @@ _opened: dict[tuple[object, ...], Links] = {}
 
 @dataclass(frozen=True)
 class BuiltShard:
-    """A completed shard: its first sample, its note, and the number of walk steps."""
+    """A completed shard: first sample number, note, and number of walk steps."""
 
     first: int
     note: Note
@@ -202,9 +202,10 @@ class BuiltShard:
 
 @dataclass(frozen=True)
 class ShardWork:
-    """Task for a cluster node: make one shard. ``graph`` is (URL, manifest digest) if the graph is
-    copied. ``seen`` is a file in the draft that proves access to it; otherwise shards are
-    transferred through ``staging_url``.
+    """The task of making one shard on a cluster node.
+
+    ``graph`` is (URL, manifest digest), or None if the node reads the graph by path. Without a
+    ``staging_url``, the node must find the file ``seen`` in the output's staging directory.
     """
 
     work: SampleWork
@@ -213,7 +214,7 @@ class ShardWork:
     staging_url: str | None
 
     def __call__(self, numbers: range) -> BuiltShard:
-        """Make the shard, or return it if a lost worker had completed it."""
+        """Make the shard, or return the shard that a lost worker had completed."""
         if self.staging_url is None:
             return _write(replace(self.here(), folder=self._folder()), numbers)
         remote = Remote(self.staging_url)
@@ -230,21 +231,21 @@ class ShardWork:
     def _folder(self) -> Path:
         folder = self.work.folder
         if not (folder / str(self.seen)).exists():
-            raise ClusterError(f"node {_called()} does not see {folder}. {_SHARE}")
+            raise ClusterError(f"node {_called()} cannot access {folder}. {_SHARE}")
         return folder
 
     def here(self) -> SampleWork:
-        """Return the work with this node's path of the graph."""
+        """Return the work with the graph's path on this node."""
         if self.graph is not None:
             url, digest = self.graph
             return replace(self.work, graph=copied(url, "graph", digest))
         if not self.work.graph.exists():
-            raise ClusterError(f"node {_called()} does not see {self.work.graph}. {_SHARE}")
+            raise ClusterError(f"node {_called()} cannot access {self.work.graph}. {_SHARE}")
         return self.work
 
 
 def _write(work: SampleWork, numbers: range) -> BuiltShard:
-    """Write one shard, caching the links for the next one."""
+    """Write one shard; cache the links for the next shard."""
     plan = work.plan
     key = work.graph, work.digest, plan.direction, plan.weighted, work.means.memory
     if key not in _opened:
@@ -257,12 +258,12 @@ def _write(work: SampleWork, numbers: range) -> BuiltShard:
 
 @dataclass(frozen=True)
 class PieceWork:
-    """Task for a cluster node: make a chunk of a part without samples."""
+    """The task of making a chunk of a part without samples on a cluster node."""
 
     work: ShardWork
 
     def __call__(self, asked: Any) -> Any:
-        """Make a chunk, caching the builder for the next one."""
+        """Make a chunk; cache the builder for the next chunk."""
         if not _kept or _kept[0][0] != self.work:
             _kept[:] = [(self.work, self.work.here().builder())]
         return _kept[0][1].piece(asked)
@@ -276,10 +277,10 @@ def _called() -> str:
 
 
 class ClusterBuild:
-    """A cluster for a build, and the transfer of the graph and the shards."""
+    """A cluster that makes shards or chunks for a build."""
 
     def __init__(self, cluster: Cluster, graph: str | None, staging_url: str | None) -> None:
-        """Use a connected cluster. ``graph`` is the URL of the graph, if it has one."""
+        """Use a connected cluster. ``graph`` is the graph's URL, or None."""
         self.cluster = cluster
         self._graph, self._staging_url = graph, staging_url
         self._seen = f"seen-{secrets.token_hex(16)}"
@@ -296,17 +297,17 @@ class ClusterBuild:
         return self.cluster.in_order(sent, asked, threads=means.threads, memory=means.total)
 
     def _copied(self, work: SampleWork) -> tuple[str, str] | None:
-        """Return (URL, manifest digest) of the graph, or None if it has no URL."""
+        """Return the graph's (URL, manifest digest), or None if the graph has no URL."""
         if self._graph is None:
             return None
         return self._graph, Graph.open(work.graph).store.manifest.digest()
 
     def shards(self, work: SampleWork, shards: Sequence[range]) -> Iterator[BuiltShard]:
-        """Make shards; yield each once its file and note are in the folder."""
+        """Make shards; yield each as soon as its file and note are in the folder."""
         if self._staging_url is not None and work.plan.wanted is not None:
             raise UsageError(
-                "only nodes that see the output know which pages to keep: omit --staging-url "
-                "(staging_url=...), or --only-nodes (only_nodes=...)"
+                "cluster nodes read the page selection from the output, so it needs a shared disk: "
+                "omit --staging-url (staging_url=...), or --only-nodes (only_nodes=...)"
             )
         graph = self._copied(work)
         remote = None if self._staging_url is None else Remote(self._staging_url) / self._key(work)
@@ -323,7 +324,7 @@ class ClusterBuild:
                         _take(remote, work.of(shard), made.note)
                     elif not work.of(shard).shard.exists():
                         raise ClusterError(
-                            f"a node wrote {work.of(shard).shard}, and this machine does not see "
+                            f"a node wrote {work.of(shard).shard}, but this machine cannot access "
                             f"it. {_SHARE}"
                         )
                     yield made
@@ -335,14 +336,14 @@ class ClusterBuild:
 
     @staticmethod
     def _key(work: SampleWork) -> str:
-        """Return a name for the shards that is the same when a build resumes."""
+        """Return a folder name for the shards that stays the same when a build resumes."""
         plan = json.dumps([work.digest, work.plan.prefix, work.plan.to_json()], sort_keys=True)
         told = f"{plan} {work.plan.wanted} {work.plan.texts}"
         return f"shards-{xxhash.xxh3_128_hexdigest(told.encode())}"
 
 
 def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
-    """Move a shard and its note from the staging URL to the draft."""
+    """Move a shard and its note from the staging URL to the staging directory."""
     path = shard.shard
     try:
         entry = Entry.from_json(path.name, note["entry"])
@@ -359,8 +360,8 @@ def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
 def of_nodes(
     spread: ClusterBuild | None, means: Resources, threads: object, memory: object
 ) -> Resources:
-    """Return the resources for one task: ``threads`` and ``memory`` if given, otherwise those of
-    the nodes. Without a cluster, return ``means``.
+    """Return the resources for one task: ``means`` without a cluster; otherwise ``threads`` and
+    ``memory`` if given, or those of the cluster nodes.
     """
     if spread is None:
         return means
@@ -375,14 +376,14 @@ def of_nodes(
 def spread_on(
     cluster: str | Cluster | None, graph: str | None = None, staging_url: str | None = None
 ) -> Iterator[ClusterBuild | None]:
-    """Connect to the cluster of a build for the context; yield None without one. ``graph`` is the
-    URL of the graph, ``staging_url`` the URL for transferring shards.
+    """Yield a connection to a build's cluster, or None if ``cluster`` is None. ``graph`` is the
+    graph's URL; ``staging_url`` is the URL for transferring shards.
     """
     if cluster is None:
         if staging_url is not None:
             raise UsageError(
-                "--staging-url (staging_url=...) is for builds on a cluster: give --cluster "
-                "(cluster=...), too"
+                "--staging-url (staging_url=...) is only for builds on a cluster: also pass "
+                "--cluster (cluster=...)"
             )
         yield None
         return
@@ -394,7 +395,7 @@ def spread_on(
 
 @contextmanager
 def connected(cluster: str | Cluster) -> Iterator[Cluster]:
-    """Connect to a cluster by address for the context; an existing connection is not closed."""
+    """Yield a cluster; closes the connection on exit if ``cluster`` is an address."""
     from cocite.cluster.ray import Cluster
 
     if isinstance(cluster, Cluster):

@@ -1,12 +1,12 @@
-"""The manifest of an index, checked before use.
+"""Reading and checking an index's manifest.
 
-The parts of an index follow from its measure and, per component, a direction, a layout and settings
-(``index/plan.py``). A reader does not trust the manifest: it derives the parts as a build would,
-and compares. It compares files with the declarations of the layouts; file names come from the
-measure, never from the manifest. Only the manifest is read.
+The manifest is not trusted. The measure and each component's direction, layout and settings
+determine the parts (``index/plan.py``), so the check derives the parts again and compares. The
+manifest's files must match the layouts' declarations; file names come from the measure. Checking
+reads no other file.
 
-An index of SimRank may contain the diagonal for refined answers, ``in.diagonal``, which depends
-only on the graph and the decay.
+A SimRank index may contain the diagonal for refined answers (``in.diagonal``), which depends only
+on the graph and the decay.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ DIAGONAL = "diagonal"
 
 
 def decay_of(plan: PartPlan) -> float:
-    """Return the decay for which a part prepares refined answers."""
+    """Return the decay with which a part prepares refined answers."""
     return plan.fixed.get(DECAY, DECAY.default)
 
 
 def diagonal_bytes(nodes: int) -> int:
-    """Return the size on disk of the diagonal of one part."""
+    """Return the size in bytes of one part's diagonal."""
     from cocite.engine.diagonal import LIMITS
 
     return 4 * (1 + LIMITS) * nodes
@@ -76,9 +76,9 @@ def write_diagonal(
     means: Resources,
     report: SweepReport,
 ) -> tuple[dict[str, Entry], dict[str, Any]]:
-    """Compute and write the diagonal of a part; resumes an interrupted run.
+    """Compute and write a part's diagonal, or resume an interrupted run.
 
-    Returns its entry and its facts, each in a dict by file name.
+    Returns (entries, facts), both keyed by file name.
     """
     from cocite.engine.diagonal import LIMITS, diagonal_room, make_diagonal
 
@@ -116,17 +116,18 @@ def read_diagonal(table: Any, facts: dict[str, Any]) -> Diagonal:
 
 
 EXCLUDED, LOCAL = "excluded", "local"
-"""Facts with the number of excluded pages, and the last local refresh."""
+"""Manifest facts: the number of excluded pages, and the last local refresh."""
 _LARGEST_RESIDUAL = 1e9
 
 
 @dataclass(frozen=True)
 class IndexFacts:
-    """Facts of an index: ``nodes``, the kind of their ``names``, ``measure``, ``direction``,
-    ``settings`` and ``graph``; its ``parts`` and their ``snapshots``; data for ``refined`` answers,
-    by file name; the page selection ``kept``, or None; the query defaults ``meeting_weight`` and
-    ``query_defaults``; the number of pages ``excluded`` because they have too many links; and the
-    last ``local`` refresh since the full build, or None.
+    """The checked facts of a manifest.
+
+    ``names`` is the kind of node names. ``refined`` contains the diagonals' facts, by file name.
+    ``kept`` is the page selection, or None for all pages. ``meeting_weight`` and ``query_defaults``
+    are query defaults. ``excluded`` counts the pages with too many links. ``local`` is the last
+    local refresh since the full build, or None.
     """
 
     nodes: int
@@ -146,13 +147,13 @@ class IndexFacts:
 
     @classmethod
     def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
-        """Read the facts of the index at ``path``; raises :class:`Damaged`."""
+        """Check the facts of the index at ``path``; raises :class:`Damaged`."""
         try:
             return _read(Facts(told, f"{path}: the manifest"))
         except (UsageError, OverflowError) as error:
             raise Damaged(
-                f"{path}: the manifest's facts are not of their kind ({error}). Copy the index "
-                "again from where it was whole, or build it again"
+                f"{path}: the manifest contains an invalid fact ({error}). Restore the index from "
+                "an intact copy, or rebuild it"
             ) from error
 
 
@@ -175,7 +176,7 @@ def _read(facts: Facts) -> IndexFacts:
     weighted = {plan.weighted for plan in parts if not plan.measure.texts}
     mixed = len(weighted) > 1 and not measure.lenient
     if len(counts) > 1 or mixed or (True in weighted and not graph["weighted"]):
-        raise facts.refused("parts", "parts of equally many samples, all by the weights or none")
+        raise facts.refused("parts", "parts with equal sample counts and the same use of weights")
     nodes = facts.whole("nodes", 1, MAX_NODES)
     sides_text(facts, nodes)
     kept = page_filter(facts, nodes, MAX_NODES)
@@ -185,7 +186,7 @@ def _read(facts: Facts) -> IndexFacts:
         asks = saved_settings(measure, parts, facts.group(ASKS).values, by)
         facts.group(ASKS).same_as(asks)
     if kept is not None and ("refined" in facts or not selects):
-        raise facts.refused("wanted", "for indexes of layouts that can keep some pages alone")
+        raise facts.refused("wanted", "absent, as these layouts need all pages")
     return IndexFacts(
         nodes,
         facts.text("names", NAME_KINDS),
@@ -205,7 +206,7 @@ def _read(facts: Facts) -> IndexFacts:
 
 
 def _by(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> str | None:
-    """Return the stored default meeting weight, if any."""
+    """Return the stored default meeting weight, or None."""
     if MEETING_WEIGHT.name not in facts:
         return None
     told = facts.text(MEETING_WEIGHT.name)
@@ -225,17 +226,17 @@ def _parts(
     for component in measure.components:
         mine = told[len(found) : len(found) + 2]
         if not mine:
-            raise facts.refused("parts", f"those of {measure.name}, which has more of them")
+            raise facts.refused("parts", f"the parts of {measure.name}, which has more")
         ways.add(way := _way(component, mine))
         found += _component(component, way, settings, mine)
     if len(found) != len(told):
-        raise facts.refused("parts", f"those of {measure.name}, which has {len(found)} of them")
+        raise facts.refused("parts", f"the {len(found)} parts of {measure.name}")
     return tuple(found), overall_direction(ways)
 
 
 def _way(component: Component, told: Sequence[Facts]) -> str:
-    """Return the direction of a component whose parts are first in ``told``: that of its first
-    part, or ``both`` if there are two, in and out.
+    """Return the direction of the component whose parts come first in ``told``: the direction of
+    the first part, or ``both`` for an in-part followed by an out-part.
     """
     way = told[0].text("direction", component.measure.directions)
     if way == "in" and not component.measure.joint and len(told) == 2:
@@ -243,14 +244,14 @@ def _way(component: Component, told: Sequence[Facts]) -> str:
         if number == component.number and told[1].text("direction") == "out":
             way = "both"
     if component.direction not in (None, way):
-        raise told[0].refused("direction", f"that of a component with {component.direction}")
+        raise told[0].refused("direction", f"{component.direction}, as the component requires")
     return way
 
 
 def _component(
     component: Component, way: str, settings: WholeSettings, told: Sequence[Facts]
 ) -> list[PartPlan]:
-    """Return the parts of a component, which are first in ``told``."""
+    """Return the parts of the component whose parts come first in ``told``."""
     taken = component.measure.build
     given = {s.name: settings[s] for s in taken if settings.get(s, s.default) != s.default}
     layout = told[0].text("layout", component.measure.layouts)
@@ -265,12 +266,12 @@ def _component(
 
 
 def _refined(facts: Facts, parts: Sequence[PartPlan]) -> dict[str, dict[str, float]]:
-    """Return the facts of the diagonals, which must cover all parts or none."""
+    """Return the diagonals' facts, which must cover all parts or none."""
     told = facts.group("refined") if "refined" in facts else Facts({}, "")
     if told.values and set(told.values) != {plan.prefix + DIAGONAL for plan in parts}:
-        raise facts.refused("refined", "of all parts")
+        raise facts.refused("refined", "present for all parts or none")
     if told.values and not all(part.linearized for part in parts):
-        raise facts.refused("refined", "nothing for this measure")
+        raise facts.refused("refined", "absent for this measure")
     found = {}
     for name in told.values:
         each = told.group(name)
@@ -290,8 +291,8 @@ def index_facts(
     kept: PageFilter | None,
     sides: Sides | None,
 ) -> dict[str, Any]:
-    """Return the facts for the manifest. ``names`` is the kind of names; ``kept`` is the page
-    selection, None for all; ``sides`` are those of a bipartite graph.
+    """Return the facts to store in the manifest. ``names`` is the kind of names; ``kept`` is the
+    page selection, or None for all pages; ``sides`` is None unless the graph is bipartite.
     """
     facts: dict[str, Any] = {
         "nodes": nodes,
@@ -313,7 +314,7 @@ def index_facts(
 
 
 def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
-    """Raise :class:`Damaged` if a file is missing, undeclared, or differs from its declaration."""
+    """Raise :class:`Damaged` if a file is missing or undeclared, or contradicts its declaration."""
     files = DeclaredFiles(path, manifest.files)
     sizes = {"n": facts.nodes, "m": int(facts.graph["edges"])}
     take_name_files(files, facts.names, facts.nodes)
@@ -339,7 +340,7 @@ def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
 
 
 def _take_samples(files: DeclaredFiles, path: Path, facts: IndexFacts, plan: PartPlan) -> None:
-    """Claim the files of a sampled part; the name of a shard gives its first sample."""
+    """Claim a sampled part's files; each shard's name contains its first sample number."""
     layout = sampled_format(plan.layout)
     files.take(layout.files, {"n": facts.nodes, "N": plan.settings[SAMPLES]}, plan.prefix)
     names = files.starting(plan.prefix + SHARD)
@@ -348,6 +349,6 @@ def _take_samples(files: DeclaredFiles, path: Path, facts: IndexFacts, plan: Par
     numbers = range(facts.snapshots[0].first, facts.snapshots[-1].numbers.stop)
     if not all(first in numbers for first in firsts) or numbers.start not in firsts:
         raise Damaged(
-            f"{path}: its shards of samples are not those of samples {numbers.start} to "
-            f"{numbers.stop - 1}. Copy the index again from where it was whole, or build it again"
+            f"{path}: the shards do not match samples {numbers.start} to {numbers.stop - 1}. "
+            "Restore the index from an intact copy, or rebuild it"
         )

@@ -1,17 +1,17 @@
-"""Merging indexes of one graph into one that is byte-identical to a single build.
+"""Index merges, whose result is byte-identical to a single build.
 
-A sample is a function of (graph, measure, length, seed, number), so indexes with the same graph and
-settings but different sample numbers can be merged. The numbers must be consecutive, without gaps
-or repetitions; an index with lost shards needs exactly the lost numbers. Parts without samples,
-names and diagonals must be equal. A refreshed index is refused, as its samples come from several
-graphs.
+A sample depends only on (graph, measure, length, seed, number), so indexes with the same graph and
+settings but different sample numbers can be merged. Together, the numbers must form a range, each
+occurring once; an index with lost shards needs exactly the lost numbers. Parts without samples,
+names, and diagonals must be equal. A refreshed index cannot be merged, because its samples come
+from several graphs.
 
-Rows also depend only on the graph and the settings (``measures/fusion.py``), so indexes of
-consecutive node ranges can be merged. The merge copies rows, recomputes derived data, and takes
-names from the graph.
+Rows depend only on the graph and the settings (``measures/fusion.py``), so indexes of consecutive
+node ranges can also be merged. The merge copies rows, recomputes derived data, and reads the names
+from the graph.
 
-Samples are verified by digest, other files by checksum. Cost: one pass over all files. Memory: one
-chunk of a file; samples are mapped.
+Samples are verified by digest, other files by checksum. A merge makes one pass over all files and
+needs memory for one chunk of a file; samples are mapped.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _ROOM = 1 << 24
 
 
 class _Source(NamedTuple):
-    """A sample: its part, its shard, its row in the shard, its member count, and its digest."""
+    """A sample's part, shard, row in the shard, member count, and digest."""
 
     part: StoredPart
     shard: Shard
@@ -87,12 +87,12 @@ class Merge:
         verify: bool = True,
         elsewhere: bool = False,
     ) -> None:
-        """Check the indexes. ``shard``, ``overwrite`` and ``elsewhere`` are as in a build;
-        ``verify`` enables checksums of the input. Raises :class:`UsageError` if the indexes do not
-        match.
+        """Check the indexes; raises :class:`UsageError` if they do not match. ``shard``,
+        ``overwrite`` and ``elsewhere`` are as in a build; ``verify`` enables checksum verification
+        of the input.
         """
         if isinstance(indexes, str | os.PathLike) or len(indexes) < 2:
-            raise UsageError("a merge joins two indexes or more: give all of them")
+            raise UsageError("a merge needs at least two indexes: pass all of them")
         self._elsewhere = elsewhere
         self._indexes = [StoredIndex.open(path, verify=verify) for path in indexes]
         for index in self._indexes:
@@ -124,12 +124,12 @@ class Merge:
 
     @property
     def contents(self) -> str:
-        """Describe the range of samples."""
+        """Describe the sample range."""
         return f"samples {self.numbers.start} to {self.numbers.stop - 1}"
 
     @property
     def units(self) -> int:
-        """Return the number of samples, summed over parts."""
+        """Return the number of samples, summed over the sampled parts."""
         return len(self._sampled) * len(self.numbers)
 
     def __enter__(self) -> Self:
@@ -161,14 +161,14 @@ class Merge:
         free = shutil.disk_usage(self._draft.path).free
         if size > free:
             raise ResourceError(
-                f"the index takes up to {format_size(size)}; {format_size(free)} are free at "
+                f"the index needs up to {format_size(size)}; {format_size(free)} are free at "
                 f"{self._draft.output.parent}. Choose another output"
             )
 
     # -- samples -----------------------------------------------------------------------
 
     def _part(self, number: int) -> Iterator[Blob | dict[str, Entry]]:
-        """Write the shards of a part: yield each sample, and finally the entries of the files."""
+        """Write a part's shards; yield each sample, and finally the file entries."""
         plan, folder = self._options.parts[number], self._draft.path
         sources = self._sources(number)
         notes: dict[str, Note] = {}
@@ -180,7 +180,7 @@ class Merge:
         yield finish_part(folder, plan, notes, self._indexes[0].nodes, _ROOM)
 
     def _sources(self, number: int) -> list[_Source]:
-        """Return the sources of all samples of a part, in order of number."""
+        """Return the sources of a part's samples, ordered by number."""
         found: dict[int, _Source] = {}
         for index in self._indexes:
             part = index.parts[number]
@@ -197,9 +197,7 @@ class Merge:
     # -- everything else ---------------------------------------------------------------
 
     def _others(self) -> dict[str, Entry]:
-        """Copy the files that are equal in all indexes: names, parts without samples, and
-        diagonals.
-        """
+        """Copy names, parts without samples, and diagonals, which are equal in all indexes."""
         made = {self._options.parts[i].prefix for i in self._sampled}
         files: dict[str, Entry] = {}
         for index in self._indexes:
@@ -210,7 +208,7 @@ class Merge:
         return files
 
     def _facts(self) -> dict[str, Any]:
-        """Return the facts of the manifest, with the graph's path relative to the final output."""
+        """Return the manifest's facts, with the graph's path relative to the final output."""
         first = self._indexes[0]
         path = str(first.graph["path"])
         if not is_url(path):
@@ -233,13 +231,13 @@ def _check_alone(index: StoredIndex) -> None:
     path = index.store.path
     if index.samples is None:
         raise UsageError(
-            f"{path} has no samples ({index.measure.name}), and is of no range of nodes by "
-            "fusion, ppr-pmi or snn (--only-range): there is nothing to join"
+            f"{path} has no samples ({index.measure.name}) and is not a range of nodes, built with "
+            "--only-range for fusion, ppr-pmi or snn: only such indexes can be merged"
         )
     if index.freshness.refreshed:
         raise UsageError(
-            f"{path} was refreshed: its samples are of several graphs, which no build draws. Draw "
-            f"all of them from one graph, and join that: {redraw_command(str(path))}"
+            f"{path} was refreshed, so its samples come from several graphs. Redraw all of them "
+            f"from one graph before merging: {redraw_command(str(path))}"
         )
     if any(SAMPLES in component.fixed for component in index.measure.components):
         raise UsageError(
@@ -249,21 +247,21 @@ def _check_alone(index: StoredIndex) -> None:
 
 
 def check_same(first: StoredIndex, other: StoredIndex, *, pieces: bool = False) -> None:
-    """Raise :class:`UsageError` unless both indexes have the same graph, measure and settings; and
-    the same nodes, unless ``pieces``.
+    """Raise :class:`UsageError` unless both indexes have the same graph, measure, settings, and,
+    unless ``pieces`` is true, the same nodes.
     """
     one, two = first.store.path, other.store.path
     if first.graph["digest"] != other.graph["digest"]:
         raise UsageError(
             f"{two} was built from another graph ({other.graph['name']}) than {one} "
-            f"({first.graph['name']}): their checksums differ"
+            f"({first.graph['name']}): the checksums differ"
         )
     here, there = _report(first, pieces), _report(other, pieces)
     if here != there:
         name = next(n for n in [*here, *there] if here.get(n) != there.get(n))
         raise UsageError(
             f"{one} has {name} {_shown(here, name)}, {two} has {_shown(there, name)}: only indexes "
-            "with the same settings are pieces of one"
+            "with the same settings can be merged"
         )
     if pieces:
         return
@@ -275,13 +273,13 @@ def check_same(first: StoredIndex, other: StoredIndex, *, pieces: bool = False) 
         refined = first.refined.get(name) == other.refined.get(name)
         if ours[name] != theirs[name] or not refined:
             raise Damaged(
-                f"{one} and {two} hold different {name}, which follow from the graph and the "
+                f"{one} and {two} differ in {name}, although they have the same graph and "
                 "settings: one of them is damaged. See: cocite verify"
             )
 
 
 def _report(index: StoredIndex, pieces: bool) -> dict[str, Any]:
-    """Return the properties that must be equal, by name."""
+    """Map the names of the properties that must be equal to their values."""
     told: dict[str, Any] = {"measure": index.measure.name, "direction": index.direction}
     files = index.store.manifest.files
     if not pieces:
@@ -306,14 +304,16 @@ def _shown(told: dict[str, Any], name: str) -> str:
 
 
 def _common_files(index: StoredIndex, made: Collection[str]) -> dict[str, Entry]:
-    """Return all files except samples; ``made`` are the prefixes of sampled parts."""
+    """Return all files except samples; ``made`` contains the sampled parts' prefixes."""
     own = {prefix + kind for prefix in made for kind in (MEMBERS, DIGESTS, POSITIONS)}
     files = index.store.manifest.files
     return {n: entry for n, entry in files.items() if n not in own and not is_shard(n)}
 
 
 def _check_parts(indexes: list[StoredIndex]) -> list[StoredIndex]:
-    """Return the indexes without damaged shards whose samples are also in another index."""
+    """Verify the shards whose samples occur in several indexes; return the indexes without damaged
+    ones.
+    """
     span, _, whole = _held(indexes)
     twice = {*(np.flatnonzero(whole > 1) + span.start).tolist()}
     found = []
@@ -329,13 +329,13 @@ def _check_parts(indexes: list[StoredIndex]) -> list[StoredIndex]:
 
 
 def _held(indexes: Sequence[StoredIndex]) -> tuple[range, Bools, Ints]:
-    """Return the range of all sample numbers; bool[parts, numbers], whether any index has a sample
-    of a part; and int64[numbers], how many indexes have the sample in all parts.
+    """Return the range of all sample numbers; bool[parts, numbers], whether any index has the
+    part's sample; and int64[numbers], how many indexes have the sample in all parts.
     """
     told = [index.freshness.numbers for index in indexes]
     span = range(min(each.start for each in told), max(each.stop for each in told))
     if len(span) > MAX_SAMPLES:
-        raise UsageError(f"{len(span):,} samples are more than {MAX_SAMPLES:,}, the most there are")
+        raise UsageError(f"{len(span):,} samples exceed the maximum of {MAX_SAMPLES:,}")
     count = sum(map(_has_samples, indexes[0].parts))
     there, whole = np.zeros((count, len(span)), bool), np.zeros(len(span), np.int64)
     for index in indexes:
@@ -348,22 +348,20 @@ def _held(indexes: Sequence[StoredIndex]) -> tuple[range, Bools, Ints]:
 
 
 def _numbers(indexes: Sequence[StoredIndex]) -> range:
-    """Return the numbers of all samples; raises :class:`UsageError` unless each occurs exactly
-    once.
-    """
+    """Return the range of sample numbers; raises :class:`UsageError` unless each occurs once."""
     span, there, whole = _held(indexes)
     named = " and ".join(str(index.store.path) for index in indexes)
     twice = np.flatnonzero(whole > 1) + span.start
     if twice.size:
         raise UsageError(
             f"samples {numbers_in_words(in_runs(twice.tolist()))} are in more than one of {named}: "
-            "each must be in one"
+            "each must be in exactly one"
         )
     missing = np.flatnonzero(~there.all(axis=0)) + span.start
     if missing.size:
         raise UsageError(
             f"samples {numbers_in_words(in_runs(missing.tolist()))} are in none of {named}: build "
-            "them with cocite index --sample-range, and join that, too"
+            "them with cocite index --sample-range, and merge that index too"
         )
     return span
 
@@ -376,7 +374,7 @@ _Settings = TypeVar("_Settings", WholeSettings, PartSettings)
 
 
 def _with(settings: _Settings, samples: int) -> _Settings:
-    """Return the settings with this number of samples, if they include samples."""
+    """Set the number of samples, if the settings include it."""
     return settings.changed(SAMPLES, samples) if SAMPLES in settings else settings
 
 
@@ -384,7 +382,7 @@ def _with(settings: _Settings, samples: int) -> _Settings:
 
 
 _JOINED = ROWS, "nearest"
-_MORE = "A merge of ranges takes names from the graph: put it back where the first index expects it"
+_MORE = "Merging ranges needs the graph's names: restore the graph where the first index expects it"
 
 
 def open_merge(
@@ -395,8 +393,8 @@ def open_merge(
     verify: bool = True,
     **how: Any,
 ) -> Merge | RangeMerge:
-    """Return a merge of samples or of node ranges; ``how`` is ``overwrite`` and ``elsewhere``.
-    Raises :class:`UsageError` if the indexes do not match.
+    """Return a merge of samples or of node ranges. ``how`` contains ``overwrite`` and
+    ``elsewhere``. Raises :class:`UsageError` if the indexes do not match.
     """
     if not isinstance(indexes, str | os.PathLike) and len(indexes) > 1:
         opened = [StoredIndex.open(path, verify=verify) for path in indexes]
@@ -435,7 +433,7 @@ class RangeMerge(IndexBuild):
 
     @property
     def contents(self) -> str:
-        """Describe the number of nodes."""
+        """Describe the node count."""
         return f"{self.nodes:,} nodes"
 
     def _part(self, plan: PartPlan) -> PartBuild:
@@ -448,24 +446,24 @@ class RangeMerge(IndexBuild):
 
 
 def _range(index: StoredIndex) -> range:
-    """Return the range of graph ids that an index covers."""
+    """Return the range of graph ids in an index."""
     assert index.wanted is not None
     return range(int(index.wanted[0]), int(index.wanted[0]) + index.nodes)
 
 
 def _check_range(index: StoredIndex) -> None:
-    """Raise :class:`UsageError` if an index does not cover a range of nodes."""
+    """Raise :class:`UsageError` unless an index covers a node range."""
     path = index.store.path
     if index.local is not None or any(part.layout not in _JOINED for part in index.parts):
         raise UsageError(
-            f"{path} is no index of a range of nodes by fusion, ppr-pmi or snn, as it was built: "
-            "there is nothing to join"
+            f"{path} is not an unchanged index of a range of nodes for fusion, ppr-pmi or snn: "
+            "only such indexes can be merged"
         )
     assert index.wanted is not None
     if int(index.wanted[-1]) != _range(index)[-1]:
         raise UsageError(
-            f"{path} keeps pages that do not follow each other: only indexes of ranges are joined. "
-            "Build them with cocite index --only-range"
+            f"{path} contains pages that are not consecutive: only indexes of ranges can be "
+            "merged. Build them with cocite index --only-range"
         )
 
 
@@ -477,11 +475,11 @@ def _check_whole(indexes: Sequence[StoredIndex]) -> None:
         if after.start > before.stop:
             raise UsageError(
                 f"nodes {before.stop:,} to {after.start - 1:,} of the graph are in none of "
-                f"{named}: build their index with cocite index --only-range, and join that, too"
+                f"{named}: build their index with cocite index --only-range, and merge that too"
             )
         if after.start < before.stop:
             last = min(before.stop, after.stop) - 1
             raise UsageError(
                 f"nodes {after.start:,} to {last:,} of the graph are in more than one of {named}: "
-                "each must be in one"
+                "each must be in exactly one"
             )

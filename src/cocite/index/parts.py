@@ -1,13 +1,12 @@
-"""Builds of single parts: samples in shards, resumable at each shard; or arrays, written as a
-whole.
+"""Builds of single parts: samples in resumable shards, or arrays written as a whole.
 
-A shard file appears once its bytes are on disk, followed by a small note. An interrupted build
-loses only the current shard. The next run with the same settings reuses complete shards from any
-process, and its result is byte-identical: a sample depends only on (graph, measure, length, seed,
-number). A part without samples is rebuilt unless its note exists, from logs if its layout has any.
+A shard file is renamed into place once its bytes are on disk; a small note follows. An interrupted
+build loses only the current shard, and the next run with the same settings reuses complete shards
+from any process. The result is byte-identical, because a sample depends only on (graph, measure,
+length, seed, number). A part without samples is rebuilt unless its note exists, using the logs that
+some layouts write.
 
-Memory: the mapped graph, and per thread one maker and one finished blob
-(``index/layouts/memory_plan.py``).
+``index/layouts/memory_plan.py`` describes the memory.
 """
 
 from __future__ import annotations
@@ -57,12 +56,12 @@ MOST_SHARDS = 512
 
 
 _MOST_LINKED = 256
-"""Maximum number of shards to link unchanged; more are rewritten as fewer, larger ones."""
+"""Maximum number of shards to link; beyond that, all are rewritten as fewer, larger shards."""
 
 
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
-    """Return the samples per shard: ``asked``, or a value for a moderate size and number of
-    files.
+    """Return the samples per shard: ``asked``, or by default a value that limits the size and the
+    number of files.
     """
     samples = plan.settings[SAMPLES]
     blob = 4 * sampled_format(plan.layout).most_words(nodes, plan.settings)
@@ -71,14 +70,14 @@ def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
     )
     if -(-samples // shard) > MOST_SHARDS:
         raise UsageError(
-            f"shard is {shard}; {samples:,} samples take shards of {-(-samples // MOST_SHARDS)} or "
-            f"more, as an index has at most {MOST_SHARDS} files"
+            f"shard is {shard}; {samples:,} samples need shards of at least "
+            f"{-(-samples // MOST_SHARDS)}, as an index has at most {MOST_SHARDS} shards"
         )
     return shard
 
 
 class CarriedShards:
-    """The kept samples of a part, whose shards are linked, or rewritten with new ids."""
+    """A part's retained samples, whose shards are linked, or rewritten with new ids."""
 
     def __init__(
         self,
@@ -121,7 +120,7 @@ class CarriedShards:
         return {"entry": entry.to_json(), **note}
 
     def makers(self) -> list[Maker]:
-        """Return one maker per thread; raises :class:`Damaged` if a kept shard is damaged."""
+        """Return one maker per thread; raises :class:`Damaged` if a retained shard is damaged."""
         part, ids = self._part, self._ids()
         for shard, begin in zip(part.shards, self._begins, strict=True):
             numbers = range(begin, begin + shard.samples)
@@ -144,7 +143,7 @@ class CarriedShards:
 
 
 def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
-    """Divide sample numbers into shards: the linked ones, and others between them."""
+    """Divide sample numbers into the linked shards and new shards between them."""
     ends = {each.start: each.stop for each in linked}
     start = numbers.start
     while start < numbers.stop:
@@ -155,17 +154,16 @@ def _cut(numbers: range, linked: set[range], shard: int) -> Iterator[range]:
 
 
 class ShardedPart:
-    """A part with samples for this many ``nodes``: the ``kept`` samples, then those of ``work``, in
-    shards. ``links`` returns the part's links on demand. With ``spread``, cluster nodes draw the
-    samples.
+    """A part with samples for ``nodes`` nodes: first the ``kept`` samples, then the samples of
+    ``work``. ``links`` returns the part's links. With ``spread``, cluster nodes draw the samples.
     """
 
     fit: MemoryPlan | None = None
-    """Memory plan, once made."""
+    """Memory plan, None until the makers are ready."""
     live_steps = 0
     """Number of walk steps in this run."""
     traffic: Traffic | None = None
-    """Traffic between partitions, in this run."""
+    """Traffic between partitions in this run."""
 
     def __init__(
         self,
@@ -187,7 +185,7 @@ class ShardedPart:
     # -- finished and missing units -------------------------------------------------
 
     def resume(self) -> None:
-        """Load the notes of complete shards of an earlier run."""
+        """Load the notes of an earlier run's complete shards."""
         for shard in self._shards():
             note = read_note(self.work.of(shard).shard, len(shard))
             if note is not None:
@@ -229,10 +227,10 @@ class ShardedPart:
         return self._makers
 
     def estimate(self) -> PartEstimate:
-        """Estimate size, memory and time, from pilot samples on this graph.
+        """Estimate size, memory, and time from pilot samples on this graph.
 
-        The pilots are one round of all makers, after a first sample each, which loads kernels and
-        graph.
+        The pilots are one round of all makers, measured after each maker has drawn one sample to
+        load the kernels and the graph.
         """
         makers = self._ready_makers()
         count = max(1, min(self.round, len(self.work.numbers)))
@@ -251,7 +249,7 @@ class ShardedPart:
         return PartEstimate(int(self.units * size), self.fit, seconds)
 
     def _carrying(self) -> float:
-        """Estimate the seconds to convert the kept samples, from one of them."""
+        """Estimate the seconds to convert the retained samples, from one of them."""
         missing = [] if self._cached is None else self._missing(self._cached.shards)
         if self._cached is None or not missing:
             return 0.0
@@ -265,7 +263,7 @@ class ShardedPart:
     # -- the work ----------------------------------------------------------------------
 
     def run(self, progress: Progress) -> None:
-        """Make the missing samples, shard by shard."""
+        """Draw the missing samples, shard by shard."""
         if self._cached is not None:
             self._make(self._cached.shards, self._cached.makers, progress)
         if self._spread is None:
@@ -274,7 +272,7 @@ class ShardedPart:
             self._make_elsewhere(self._spread, progress)
 
     def _make_elsewhere(self, spread: ClusterBuild, progress: Progress) -> None:
-        """Make the samples on cluster nodes, in their memory."""
+        """Draw the samples on cluster nodes."""
         missing = self._missing(self._sampled_shards())
         if not missing:
             return
@@ -307,11 +305,11 @@ class ShardedPart:
             self.close()  # free memory for the next part
 
     def _written(self, shard: range, blobs: Iterator[Blob]) -> Generator[Blob]:
-        """Write one shard and its note; yield each blob once written."""
+        """Write one shard and its note; yield each blob after writing it."""
         self._notes[shard.start] = yield from write_shard(self.work.of(shard).shard, blobs)
 
     def close(self) -> None:
-        """Release the makers and their scratch space."""
+        """Free the makers and their scratch space."""
         for maker in self._makers:
             sent: Traffic | None = getattr(maker, "traffic", None)
             if sent is not None:  # the graph is partitioned
@@ -329,8 +327,8 @@ class ShardedPart:
 def finish_part(
     folder: Path, plan: PartPlan, notes: Mapping[str, Note], nodes: int, memory: int
 ) -> dict[str, Entry]:
-    """Write the member counts, digests and derived data of a part; ``notes`` are those of its
-    shards, by file. Returns the entries of all files.
+    """Write a part's member counts, digests, and derived data, given the shards' ``notes`` by file.
+    Returns the entries of all files.
     """
     prefix, layout = plan.prefix, sampled_format(plan.layout)
     files = {name: Entry.from_json(name, note["entry"]) for name, note in notes.items()}
@@ -357,8 +355,8 @@ def finish_part(
 
 
 class WholePart:
-    """A part without samples. ``links`` returns its links on demand. With ``spread``, cluster nodes
-    make chunks of it, if its layout supports that.
+    """A part without samples. ``links`` returns the part's links. With ``spread``, cluster nodes
+    make chunks of the part if the layout supports this.
     """
 
     fit: MemoryPlan | None = None
@@ -397,7 +395,7 @@ class WholePart:
         return self._built
 
     def resume(self) -> None:
-        """Load the note left by an earlier run if all its files are intact."""
+        """Load an earlier run's note if all files in it are intact."""
         try:
             note = json.loads(self._note.read_bytes())
             files = {name: Entry.from_json(name, value) for name, value in note.items()}
@@ -414,7 +412,7 @@ class WholePart:
         return self._logged if any(self._directory.glob(f"{self.plan.prefix}*.log")) else 0
 
     def estimate(self) -> PartEstimate:
-        """Return the estimate of the layout."""
+        """Return the layout's estimate."""
         if self._files:
             size = sum(entry.nbytes for entry in self._files.values())
             return PartEstimate(size, None, 0.0)
@@ -438,11 +436,11 @@ class WholePart:
         self._built = None
 
     def close(self) -> None:
-        """Release the links and the data of the estimate."""
+        """Free the links and the data of the estimate."""
         self._built = None
 
     def publish(self) -> dict[str, Entry]:
-        """Return the entries of the files, which are already in place."""
+        """Return the files' entries."""
         return self._files
 
 

@@ -1,13 +1,12 @@
-"""The composition of an index: measure, direction, layout and settings, checked once.
+"""Build options: measure, direction, layout, and settings, checked once.
 
-An index is a sum of *parts*. A measure has one part per direction; for ``both``, each has weight
-1/2, which preserves the range of scores. A measure that uses both directions jointly
-(``Measure.joint``), such as P-Rank, has a single part. A blend (``measures/blend.py``) has the
-parts of its components, with their weights multiplied by those of the components.
+An index is a weighted sum of *parts*, one per direction. For ``both``, each part has weight 1/2,
+which preserves the score range; measures that use both directions jointly (``Measure.joint``), such
+as P-Rank, have a single part. A blend (``measures/blend.py``) consists of its components' parts,
+whose weights are multiplied by the component weights.
 
-An index can store query defaults, as chosen by ``cocite tune``: ``meeting_weight`` and
-``query_defaults``. Queries override them. An index can be limited to selected pages
-(:class:`Keep`).
+An index may cover only selected pages (:class:`Keep`). It may also store query defaults, which
+queries can override: ``meeting_weight`` and ``query_defaults``.
 """
 
 from __future__ import annotations
@@ -60,11 +59,11 @@ def query_settings(
     default: str | None = None,
     query_defaults: Mapping[str, Value] | None = None,
 ) -> WholeSettings:
-    """Return all settings of a query. ``default`` is the stored ``meeting_weight``;
-    ``query_defaults`` are the other stored defaults.
+    """Return all settings of a query.
 
-    Raises :class:`UsageError` for settings that the measure does not have, or values that do not
-    suit the lengths of the walks.
+    ``default`` is the stored ``meeting_weight``; ``query_defaults`` contains the other stored
+    defaults. Raises :class:`UsageError` for a setting that the measure does not have, and for a
+    value that does not suit the walk lengths.
     """
     walking = [part for part in parts if MEETING_WEIGHT in part.measure.ask]
     longest = max((part.settings[LENGTH] for part in walking), default=0)
@@ -96,9 +95,9 @@ def saved_settings(
     query_defaults: Mapping[str, object],
     by: str | None = None,
 ) -> dict[str, Value]:
-    """Return the checked query defaults to store in an index.
+    """Check the query defaults to store in an index.
 
-    Raises :class:`UsageError` for unknown settings, and for ``meeting_weight``, which is stored
+    Raises :class:`UsageError` for an unknown setting, and for ``meeting_weight``, which is stored
     separately.
     """
     if MEETING_WEIGHT.name in query_defaults:
@@ -116,8 +115,8 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class Keep:
-    """A selection of pages: those with one of the ``prefixes`` and those in ``names``; or ``piece``
-    = (i, count), the i-th of ``count`` equal ranges of the graph, from 1 on.
+    """A page selection: pages in ``names`` or with one of the ``prefixes``. Alternatively,
+    ``piece`` = (i, count) selects the i-th of ``count`` equal node ranges, counted from 1.
     """
 
     prefixes: tuple[str, ...] = ()
@@ -128,7 +127,7 @@ class Keep:
     def checked(
         cls, names: Iterable[object] | None, prefixes: str | Sequence[str] | None, piece: str | None
     ) -> Self | None:
-        """Return the checked selection, or None if nothing is given; raises :class:`UsageError`."""
+        """Return the selection, or None if all arguments are None; raises :class:`UsageError`."""
         if piece is not None:
             told = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", str(piece))
             number, count = map(int, told.groups()) if told else (0, 0)
@@ -155,8 +154,9 @@ class Keep:
         return cls(given, tuple(dict.fromkeys(map(str, names or ()))))
 
     def ids(self, graph: Graph) -> Ids:
-        """Return the ids of the selected pages in ``graph``, uint32[m], ascending. Logs unknown
-        names; raises :class:`UsageError` if no page is selected.
+        """Return the selected pages' ids in ``graph``, as an ascending uint32[m].
+
+        Logs unknown names; raises :class:`UsageError` if no page is selected.
         """
         if self.piece is not None:
             number, count = self.piece
@@ -185,15 +185,13 @@ class Keep:
 
 @dataclass(frozen=True)
 class PageFilter:
-    """Page selection in a manifest: the number of ``nodes`` of the graph, and the selecting
-    ``prefixes``.
-    """
+    """The page selection in a manifest: the graph's node count, and the selected ``prefixes``."""
 
     nodes: int
     prefixes: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the selection in its manifest form."""
+        """Return the selection as stored in the manifest."""
         return {"nodes": self.nodes, "prefixes": list(self.prefixes)}
 
     def in_words(self, count: int) -> str:
@@ -204,7 +202,7 @@ class PageFilter:
 
 
 def page_filter(facts: Facts, nodes: int, most: int) -> PageFilter | None:
-    """Read the page selection of an index with this many ``nodes``, None for all pages; raises
+    """Read the page selection of an index with ``nodes`` nodes, or None for all pages; raises
     :class:`Damaged`.
     """
     if "wanted" not in facts:
@@ -217,9 +215,7 @@ def page_filter(facts: Facts, nodes: int, most: int) -> PageFilter | None:
 
 
 def links_in_words(measure: Measure, direction: str) -> str:
-    """Describe the links that a measure uses, or ``mixed directions`` if the components of a blend
-    differ.
-    """
+    """Describe the links that a measure uses: ``mixed directions`` if components differ."""
     if direction == NO_LINKS:
         return "no links"
     return DIRECTIONS.get(measure.looks_at(direction), "mixed directions")
@@ -227,11 +223,12 @@ def links_in_words(measure: Measure, direction: str) -> str:
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """Options of a build. ``direction`` is ``mixed`` if components differ. ``unweighted`` ignores
-    link weights; ``refine`` prepares refined answers (``index/manifest.py``); ``first`` is the
-    number of the first sample; ``only_nodes`` selects pages. ``meeting_weight`` and
-    ``query_defaults`` are stored defaults of queries; ``texts`` is the path of the pages' texts, if
-    they are compared.
+    """Build options.
+
+    ``direction`` is ``mixed`` if components differ. ``unweighted`` ignores link weights; ``refine``
+    prepares refined answers (``index/manifest.py``); ``first`` is the first sample number;
+    ``only_nodes`` selects pages. ``meeting_weight`` and ``query_defaults`` are query defaults to
+    store. ``texts`` is the path of the page texts, or None if texts are not compared.
     """
 
     measure: Measure
@@ -258,10 +255,10 @@ class BuildOptions:
         options: MeasureOptions | None = None,
         **given: Any,
     ) -> BuildOptions:
-        """Return checked options; the measure determines those not given.
+        """Return checked options, with defaults that depend on the measure.
 
-        ``given`` are fields of :class:`~cocite.options.build.IndexOptions`, as an alternative to
-        ``options``. With ``texts``, the measure is blended with ``tfidf``. Raises
+        ``given`` contains fields of :class:`~cocite.options.build.IndexOptions`, as an alternative
+        to ``options``. With ``texts``, the measure is blended with ``tfidf``. Raises
         :class:`UsageError` for an invalid value.
         """
         from cocite.options.build import IndexOptions  # slow to load; not needed by queries
@@ -301,14 +298,14 @@ class BuildOptions:
 
     @property
     def numbers(self) -> range:
-        """Return the numbers of the samples."""
+        """Return the sample numbers."""
         return range(self.first, self.first + (self.samples or 0))
 
     def for_graph(self, graph: Graph) -> BuildOptions:
-        """Return the options for a graph, with its link weights unless ``unweighted``.
+        """Return the options for a graph, using link weights unless ``unweighted``.
 
-        Raises :class:`UsageError` if a measure does not support weights, or refined answers need no
-        preparation.
+        Raises :class:`UsageError` if a measure does not support link weights, or if ``refine`` is
+        set but refined answers need no preparation.
         """
         parts = tuple(
             replace(plan, settings=plan.settings.of_graph(plan.measure.build, graph.edges))
@@ -339,7 +336,7 @@ class BuildOptions:
 
 
 def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
-    """Return the measure of an index, blended with ``tfidf`` if texts are given."""
+    """Return the measure, blended with ``tfidf`` if texts are given."""
     if share is not None and not (isinstance(share, int | float) and 0 < share < 1):
         raise UsageError(
             f"text_fraction is {share!r}; it must be a number between 0 and 1, both excluded"
@@ -378,7 +375,7 @@ def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
 def component_parts(
     component: Component, way: str, layout: str, settings: PartSettings
 ) -> list[PartPlan]:
-    """Return the parts of a component for ``way``: ``in``, ``out``, ``both`` or ``any``."""
+    """Return a component's parts for direction ``way`` (``in``, ``out``, ``both``, ``any``)."""
     measure = component.measure
     ways = ("in", "out") if way == "both" and not measure.joint else (way,)
     return [
@@ -399,9 +396,7 @@ def component_parts(
 def _numbered(
     numbers: range, measure: Measure, settings: Mapping[str, object]
 ) -> dict[str, object]:
-    """Return the settings with ``samples`` set to the length of ``numbers``; raises
-    :class:`UsageError`.
-    """
+    """Set ``samples`` to the length of ``numbers``; raises :class:`UsageError`."""
     fine = isinstance(numbers, range) and numbers.step == 1 and 0 <= numbers.start < numbers.stop
     if not fine or numbers.stop > MOST_NUMBERS:
         raise UsageError(
@@ -419,7 +414,7 @@ def _numbered(
 
 
 def _see_who_takes(measure: Measure, settings: Mapping[str, object]) -> None:
-    """Raise :class:`UsageError` for a build setting that only other measures have."""
+    """Raise :class:`UsageError` if only other measures have one of these build settings."""
     known = {setting.name for setting in (*measure.build, *measure.ask)}
     for name in settings:
         takers = [m.name for m in MEASURES.values() if any(s.name == name for s in m.build)]
@@ -453,8 +448,8 @@ def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
 
 
 def _check_samples(parts: list[PartPlan], numbers: range | None) -> None:
-    """Raise :class:`UsageError` unless all components have the same number of samples: sample i of
-    a blend is the sum of theirs.
+    """Raise :class:`UsageError` unless all components have equally many samples: sample i of a
+    blend is the sum of the components' samples i.
     """
     counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
     if numbers is not None and counts != {len(numbers)}:

@@ -1,18 +1,19 @@
-"""Refreshing an index: new samples of the current graph replace the oldest ones.
+"""Index refreshes: new samples of the current graph replace the oldest ones.
 
-Kept samples are converted to the ids of the new graph, blob by blob; unchanged shards are linked.
-New samples have unused numbers, so they are independent of all others. Parts without samples, and
-data for refined answers, are rebuilt. A ``local`` refresh also keeps rows of unaffected nodes
+Retained samples are converted to the new graph's ids, blob by blob; unchanged shards are linked.
+New samples get unused numbers, so they are independent of all others. Parts without samples, and
+data for refined answers, are rebuilt; a ``local`` refresh retains the rows of unaffected nodes
 (``index/layouts/rows/local.py``).
 
-If requested, links that a server accepted (``graph/journal.py``) are first added to the graph. They
-are removed from the log once an index of that graph is published.
+With ``add_links``, the links that a server accepted (``graph/journal.py``) are first added to the
+graph. They are removed from the log once an index of that graph is published.
 
 If the newest samples already come from this graph, nothing changes unless ``force`` is true;
-otherwise repeating a command would replace more samples.
+otherwise each repetition of the command would replace more samples.
 
-Cost: new samples as in a build, and one pass over the others that are not linked. Memory: that of a
-build; per thread, one blob and 8 bytes per node; 64 bytes per node to match names.
+A refresh costs as much as building the new samples, plus one pass over the retained samples that
+are not linked. Besides the memory of a build, it needs one blob and 8 bytes per node for each
+thread, and 64 bytes per node to match names.
 """
 
 from __future__ import annotations
@@ -60,35 +61,35 @@ _log = logging.getLogger("cocite")
 ROWS = "rows"
 """The layout that supports local refreshes."""
 _FULLY = (
-    "A local refresh compares its links with those of GRAPH: put it back, or omit --local "
+    "A local refresh compares the links of both graphs: restore the old graph, or omit --local "
     "(local=True)"
 )
 _LOOKED_UP, _LEAST_FAMILIAR = 1000, 0.1
-"""Number of nodes to look up in the new graph, and the fraction that must exist there."""
+"""Number of nodes to look up in the new graph, and fraction that must exist there."""
 
 
 def graph_with_links(
     index: str | os.PathLike[str], graph: Graph, means: Resources, options: RefreshOptions
 ) -> Graph:
-    """Return the graph for a refresh of ``index``; with ``options.add_links``, first add the links
-    that a server collected for the index.
+    """Return the graph from which to refresh ``index``. With ``options.add_links``, the links that
+    a server accepted for the index are first added to the graph.
     """
     if not options.add_links:
         return graph
     if options.local:
         raise UsageError(
-            "a local refresh compares the graph with what it was, and links that are added "
-            "replace it: omit --local (local=True) or --add-links (add_links=True)"
+            "a local refresh needs the old graph, which --add-links replaces: omit --local "
+            "(local=True) or --add-links (add_links=True)"
         )
     if is_url(index) or graph.store.home is not None or origin(graph.path) is not None:
         raise UsageError(
-            "links are added to a stored graph in a directory, which is replaced: name that, or "
-            "omit --add-links (add_links=True)"
+            "--add-links replaces the graph, so GRAPH must be the directory of a stored graph: "
+            "pass that, or omit --add-links (add_links=True)"
         )
     links = posted_links(index, graph)
     if not links:
         return graph
-    _log.info(f"{len(links):,} link{'s' * (len(links) > 1)} are added to {graph.path}")
+    _log.info(f"adding {len(links):,} link{'s' * (len(links) > 1)} to {graph.path}")
     graph.check()
     given: dict[str, Any] = {"memory": means.total, "threads": means.threads}
     graph.with_links(links, graph.path, overwrite=True, **given)
@@ -96,7 +97,7 @@ def graph_with_links(
 
 
 def same_options(index: StoredIndex) -> BuildOptions:
-    """Return the options of an index, without texts and page selection."""
+    """Return an index's build options, without texts and page selection."""
     return BuildOptions(
         index.measure,
         index.direction,
@@ -110,8 +111,8 @@ def same_options(index: StoredIndex) -> BuildOptions:
 
 
 def graph_before(index: StoredIndex, verify: bool, otherwise: str) -> Graph:
-    """Open the graph from which an index was built, at its recorded path. Raises
-    :class:`UsageError`, with the advice ``otherwise``.
+    """Open the graph from which an index was built, at the recorded path. Raises
+    :class:`UsageError` with the advice ``otherwise`` if this graph is missing or has changed.
     """
     place = Path(os.path.normpath(Path(index.store.path).resolve() / index.graph["path"]))
     try:
@@ -125,7 +126,7 @@ def graph_before(index: StoredIndex, verify: bool, otherwise: str) -> Graph:
 
 
 class RefreshBuild(IndexBuild):
-    """One refresh, used like an :class:`IndexBuild`; units are the samples to draw or rewrite."""
+    """One refresh, used like an :class:`IndexBuild`; units are samples to draw or rewrite."""
 
     def __init__(
         self,
@@ -137,8 +138,8 @@ class RefreshBuild(IndexBuild):
         verify: bool = True,
         spread: ClusterBuild | None = None,
     ) -> None:
-        """Prepare the refresh. ``verify`` enables checksums of the index's files. With ``spread``,
-        cluster nodes draw the new samples.
+        """Prepare the refresh. ``verify`` enables checksum verification of the index's files. With
+        ``spread``, cluster nodes draw the new samples.
         """
         fraction, date, texts = options.fraction, options.date, options.texts
         restart, force, self._local = options.restart, options.force, options.local
@@ -159,7 +160,7 @@ class RefreshBuild(IndexBuild):
         self._date, self._dated = _checked_date(date), date is not None
         self._named = os.fspath(index)
         numbers = old.freshness.numbers
-        # Whole samples, at least one; 0.07 of 100 are 7 despite floating-point error.
+        # At least one sample, rounded up; 0.07 of 100 is 7 despite floating-point error.
         count = math.ceil(round(fraction * len(numbers), 9))
         self.drawn = range(numbers.stop, numbers.stop + max(min(1, len(numbers)), count))
         if self.drawn.stop > MOST_NUMBERS:
@@ -172,14 +173,14 @@ class RefreshBuild(IndexBuild):
             self.drawn = range(numbers.stop, numbers.stop)
         self._generations = _unchanged(old, numbers[len(self.drawn) :])
         if self.retained and old.lost:
-            then = ". Refresh it then, or draw all samples anew with --fraction 1 (fraction=1)"
+            then = ". Then refresh it, or redraw all samples with --fraction 1 (fraction=1)"
             raise Damaged(old.loss + (not old.freshness.refreshed) * then)
         self._check_layouts(graph)
         self._check_names(graph)
         self._before = self._graph_before(verify) if self._local and not self.already else graph
         if texts is not None and not old.measure.texts:
             raise UsageError(
-                f"{index} compares no texts: omit them, or build an index that does: cocite index "
+                f"{index} compares no texts: omit them, or build an index with texts: cocite index "
                 f"{graph.path} -o {index} --texts {os.fspath(texts)} --overwrite"
             )
         built = replace(same_options(old), texts=None if texts is None else Path(texts))
@@ -187,8 +188,8 @@ class RefreshBuild(IndexBuild):
         super().__init__(graph, place, built, means, overwrite=True, restart=restart, spread=spread)
 
     def _already(self, graph: Graph) -> str:
-        """Return a note if the index is up to date with this graph, including titles; otherwise
-        "".
+        """Return a note if the index, including its titles, is up to date with this graph; ""
+        otherwise.
         """
         old, newest = self._old, self._old.freshness.snapshots[-1]
         if newest.digest != graph.digest or (old.local and not self._local):
@@ -202,8 +203,8 @@ class RefreshBuild(IndexBuild):
         when = f", on {newest.date}" if newest.date and newest.refresh else ""
         done = "was already refreshed from" if newest.refresh else "was built from"
         return (
-            f"{old.store.path} {done} this graph ({graph.path}){when}: it stays as it is. To draw "
-            "samples from it once more, or for other texts: --force (force=True)"
+            f"{old.store.path} {done} this graph ({graph.path}){when}, so nothing changes. To draw "
+            "samples from it again, or to use other texts: --force (force=True)"
         )
 
     def _check_layouts(self, graph: Graph) -> None:
@@ -232,7 +233,7 @@ class RefreshBuild(IndexBuild):
                 )
 
     def _graph_before(self, verify: bool) -> Graph:
-        """Return the previous graph, for a local refresh; raises :class:`UsageError`."""
+        """Open the previous graph for a local refresh; raises :class:`UsageError`."""
         old = self._old
         if all(part.layout != ROWS for part in old.parts):
             raise UsageError(
@@ -242,8 +243,8 @@ class RefreshBuild(IndexBuild):
         return graph_before(old, verify, _FULLY)
 
     def _check_names(self, graph: Graph) -> None:
-        """Raise :class:`UsageError` if the graph has hardly any of the index's nodes, as it must be
-        another graph. Checks evenly spaced nodes.
+        """Raise :class:`UsageError` if the graph contains too few of the index's nodes to be a
+        newer version of its graph. Checks evenly spaced nodes.
         """
         path, names = self._old.store.path, self._old.names
         count = min(len(names), _LOOKED_UP)
@@ -251,9 +252,9 @@ class RefreshBuild(IndexBuild):
         found = sum(graph.names.find(name) is not None for name in asked)
         if found < max(1, int(_LEAST_FAMILIAR * count)):
             raise UsageError(
-                f"{graph.path} has {found:,} of {count:,} nodes of {path} that were looked "
-                "up: it is no newer version of that graph. Name the right graph; if this one is "
-                f"meant, build its index: cocite index {graph.path} -o {path} --overwrite"
+                f"{graph.path} has only {found:,} of {count:,} checked nodes of {path}: it is not "
+                "a newer version of that graph. Pass the right graph, or build an index of this "
+                f"one: cocite index {graph.path} -o {path} --overwrite"
             )
 
     def __enter__(self) -> Self:
@@ -289,8 +290,9 @@ class RefreshBuild(IndexBuild):
             report = super().run(progress, refining)
         if left := drop_links(self._named, self.graph):
             _log.info(
-                f"{left:,} link{'s' * (left > 1)} that a server took for {self._named} are not in "
-                f"{self.graph.path}: they stay in {journal_of(self._named)}. To add them to that "
+                f"{left:,} link{'s' * (left > 1)} that a server accepted for {self._named} "
+                f"{'are' if left > 1 else 'is'} not in {self.graph.path}, but remain"
+                f"{'' if left > 1 else 's'} in {journal_of(self._named)}. To add such links to the "
                 "graph: --add-links (add_links=True)"
             )
         return report
@@ -308,15 +310,13 @@ class RefreshBuild(IndexBuild):
 
     @property
     def retained(self) -> int:
-        """Return the number of samples kept."""
+        """Return the number of retained samples."""
         return sum(generation.samples for generation in self._generations)
 
     # -- what differs from a build -----------------------------------------------------
 
     def _texts_compared(self) -> Texts | None:
-        """Return the given texts, or those in the index, which are the same for all its parts of
-        texts, except for their settings.
-        """
+        """Return the given texts, or the texts in the index, which all text parts share."""
         given = super()._texts_compared()
         if given is not None or not self._old.measure.texts:
             return given
@@ -326,7 +326,7 @@ class RefreshBuild(IndexBuild):
         return OldTexts(lambda prefix, name: self._before_of(prefix).array(name), lambda: self._ids)
 
     def _before_of(self, prefix: str) -> StoredPart:
-        """Return the old part with this prefix."""
+        """Return the old index's part with this prefix."""
         return next(part for part in self._old.parts if part.prefix == prefix)
 
     def _part(self, plan: PartPlan) -> PartBuild:
@@ -337,7 +337,7 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _new_rows(self) -> tuple[Ids, Bools, Ids]:
-        """Return the old row of each node, a mask of the nodes whose rows are recomputed, and the
+        """Return the old row of each node, a mask of nodes whose rows must be recomputed, and the
         new id of each old node.
         """
         before, graph, kept = self._before, self.graph, self._pages
@@ -368,23 +368,24 @@ class RefreshBuild(IndexBuild):
         return self.drawn, CarriedShards(part, numbers, ids, same, self.nodes, shard, threads)
 
     def _carrying_threads(self, blob: int, making: int) -> int:
-        """Return how many threads fit in memory, each ``making`` bytes, beside the finished blobs:
-        one for one thread, else two; raises :class:`ResourceError` if not even one does.
+        """Return how many threads that need ``making`` bytes each fit in memory, beside one
+        finished blob for a single thread, or two for several. Raises :class:`ResourceError` if
+        none fits.
         """
         beside = 4 * self._old.nodes
         need = beside + max(making + blob, 0 if self._same else self._match_bytes)
         allowed = self._means.memory
         if need > allowed:
             raise ResourceError(
-                f"to carry samples over to a graph of {self.graph.nodes:,} nodes takes "
-                f"{format_least(need)} of memory; {short_of(allowed)}, or draw all of them anew "
+                f"converting samples to a graph of {self.graph.nodes:,} nodes takes "
+                f"{format_least(need)} of memory; {short_of(allowed)}, or redraw all of them "
                 "with --fraction 1 (fraction=1)"
             )
         return min(self._means.threads, max(1, (allowed - beside - 2 * blob) // making))
 
     @property
     def _match_bytes(self) -> int:
-        """Return the bytes that matching names reads, mapped, and a mask of all names."""
+        """Return the memory for matching names: the mapped name files and a mask of all names."""
         names = sum(entry.nbytes for files in self._matched_files for entry in files.values())
         return max(self._old.nodes, self.graph.nodes) + names
 
@@ -395,7 +396,7 @@ class RefreshBuild(IndexBuild):
         return super()._plan | own
 
     def _resume_or_clear(self) -> None:
-        """Resume with the date of the first run."""
+        """Resume as in a build, with the date of the first run."""
         if not self._dated:
             with suppress(UsageError):  # a damaged plan cannot be resumed
                 self._date = _checked_date((self._draft.plan or {}).get("date", self._date))
@@ -421,7 +422,7 @@ class RefreshBuild(IndexBuild):
         return facts | {"generations": [g.to_json() for g in (*self._generations, newest)]}
 
     def _local_refresh(self) -> LocalRefresh:
-        """Return the facts of the local refresh, with the largest deviation of any part."""
+        """Return the local refresh's facts, with the largest deviation of any part."""
         old, before = self._old, self._old.local
         files = (report_file(part.prefix) for part in old.parts if part.layout == ROWS)
         reports = [json.loads((self._draft.path / file).read_bytes()) for file in files]
@@ -433,7 +434,7 @@ class RefreshBuild(IndexBuild):
         return LocalRefresh(refreshes, self._date, **worst, since=began, graph=graph)
 
     def _more_files(self) -> dict[str, Entry]:
-        """Write the first sample that includes each node, unless all samples include all nodes."""
+        """Write each node's first sample number, unless all samples include all nodes."""
         if not self.retained:
             return {}
         since = np.full(self.nodes, self.drawn.start, np.uint32)
@@ -446,7 +447,7 @@ class RefreshBuild(IndexBuild):
             writer.write(since)
         return {SINCE: writer.finished}
 
-    # -- which nodes there are ---------------------------------------------------------
+    # -- nodes -------------------------------------------------------------------------
 
     @cached_property
     def _same(self) -> bool:
@@ -461,7 +462,7 @@ class RefreshBuild(IndexBuild):
 
     @property
     def _matched_files(self) -> list[dict[str, Entry]]:
-        """Return the files of names, of the index and of the graph."""
+        """Return the name files of the index and of the graph."""
         stores = self._old.store, self.graph.store
         return [
             {n: e for n, e in store.manifest.files.items() if n.startswith(NAME_FILES)}
@@ -470,7 +471,7 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _ids(self) -> Ids:
-        """Return uint32[old nodes]: the new id of each old node, NOWHERE if removed."""
+        """Return uint32[old nodes]: each old node's new id, or NOWHERE if it was removed."""
         if self._pages is not None:
             return self._matched
         if self._same:
@@ -478,11 +479,11 @@ class RefreshBuild(IndexBuild):
         self._old.store.advise(Access.AROUND)
         return match_names(self._old.names, self.graph.names)
 
-    # -- of an index that keeps some pages only -----------------------------------------
+    # -- indexes of selected pages -------------------------------------------------------
 
     def _page_filter(self) -> Ids | None:
-        """Return the selected pages that still exist, and all pages that now have one of the
-        prefixes.
+        """Return the ids of the selected pages that still exist, and of all pages that now match
+        the prefixes.
         """
         if self._old.kept is None:
             return None
@@ -493,9 +494,7 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _matched(self) -> Ids:
-        """Return uint32[old nodes]: the position of each old node among the selected pages, or
-        NOWHERE.
-        """
+        """Return uint32[old nodes]: each old node's row in the new selection, or NOWHERE."""
         assert self._pages is not None
         stay = self._there != NOWHERE
         ids = np.full(self._there.size, NOWHERE, np.uint32)
@@ -510,9 +509,8 @@ class RefreshBuild(IndexBuild):
 
 
 def _read_anyway(old: StoredIndex, local: bool) -> list[str]:
-    """Return the files that a refresh reads besides shards: those of all parts that are not
-    recomputed. Texts are converted; so are rows in a ``local`` refresh. Kept shards are verified
-    when read.
+    """Return the files that a refresh reads besides shards, which are verified when read. Parts
+    that will be recomputed are skipped; texts, and rows in a ``local`` refresh, are not.
     """
     anew = tuple(
         part.prefix
@@ -524,7 +522,7 @@ def _read_anyway(old: StoredIndex, local: bool) -> list[str]:
 
 
 def _unchanged(old: StoredIndex, numbers: range) -> tuple[Snapshot, ...]:
-    """Return the snapshots that contain kept samples, limited to these, with dates."""
+    """Return the snapshots that contain retained samples, limited to these, with dates."""
     built, kept = _built_on(old), []
     for each in old.freshness.snapshots:
         first = max(each.first, numbers.start)
@@ -549,7 +547,7 @@ def _bipartite(sides: Sides | None) -> str:
 
 
 def _checked_date(date: str | None) -> str:
-    """Return the date in ISO format, by default today; raises :class:`UsageError`."""
+    """Return the date (default: today) in ISO format; raises :class:`UsageError`."""
     if date is None:
         return datetime.datetime.now(datetime.UTC).date().isoformat()
     try:

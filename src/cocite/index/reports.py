@@ -1,13 +1,11 @@
-"""Reports of a build: estimated and actual cost, and properties of the graph.
+"""Build reports: estimated and actual cost, and the graph's properties.
 
-*Hubs* are defined in ``graph/graph.py``. If a measure has a setting for them, the report suggests
-it; otherwise, it suggests excluding them from the graph (``graph/exclude.py``).
+To reduce the weight of hubs (``graph/graph.py``), a report suggests a setting if the measure has
+one, and excluding them from the graph (``graph/exclude.py``).
 
-The report counts pages *without answers*: those without links in the direction that the measure
-uses. Other pages may have no answers either; only queries show that (``cocite related-all`` counts
-them).
-
-Cost: one pass over the degrees.
+A report counts the pages without links in the direction that the measure uses, which have no
+answers. Other pages may also have none, which only queries can show (``cocite related-all`` counts
+them). A report costs one pass over the degrees.
 """
 
 from __future__ import annotations
@@ -31,8 +29,9 @@ from cocite.storage import evict
 
 @dataclass(frozen=True)
 class IndexEstimate:
-    """Estimated cost of a build: ``bytes`` on disk; the memory of each part, as text (``rooms``);
-    ``seconds``; and the bytes of memory to prepare refined answers, or 0.
+    """A build's estimated cost: ``bytes`` on disk, each part's memory as text (``rooms``), and
+    ``seconds``. ``refining`` is the memory in bytes for preparing refined answers, or 0; ``done``
+    counts the ``units`` that earlier runs finished.
     """
 
     bytes: int
@@ -47,7 +46,7 @@ class IndexEstimate:
         text = f"{format_size(self.bytes)} on disk, {rooms}, about {format_time(self.seconds)}"
         if self.refining:
             memory = format_total(self.refining)
-            text += f", and longer, with {memory}, to make refined answers ready"
+            text += f", plus more time and {memory} to prepare refined answers"
         if self.done:
             units = self.units if self.done > 1 else self.units.removesuffix("s")
             text += f"; continues after {self.done:,} {units} that an earlier run finished"
@@ -56,7 +55,7 @@ class IndexEstimate:
 
 @dataclass(frozen=True)
 class BuildReport:
-    """Actual cost of this run: ``units`` (samples or nodes) and ``finished`` (samples or parts, see
+    """A run's actual cost. ``units`` (samples, nodes or steps) and ``finished`` (in the unit of
     :attr:`IndexBuild.finished`) exclude earlier runs. ``traffic`` is the traffic between
     partitions.
     """
@@ -74,9 +73,9 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True)
 class GraphReport:
-    """Properties of a graph with this many ``pages``: its ``hubs``; how many pages are ``without``
-    links in the index's ``way`` (``in``, ``out``, or ``any``), and so have no answers; and how many
-    are ``excluded`` because they have more than ``max_degree`` links (None: no limit).
+    """A graph's properties: ``hubs``; ``pages``, a count; ``without``, the number of pages without
+    links in direction ``way`` (``in``, ``out``, or ``any``), which have no answers; and
+    ``excluded``, the number of pages with more than ``max_degree`` links (None: no limit).
     """
 
     hubs: tuple[Hub, ...]
@@ -88,7 +87,7 @@ class GraphReport:
 
     @classmethod
     def of(cls, graph: Graph, options: BuildOptions) -> Self:
-        """Examine ``graph`` for an index with ``options``."""
+        """Return the report on ``graph`` for an index with ``options``."""
         way = _way(options)
         without = 0 if any(part.measure.texts for part in options.parts) else _lone(graph, way)
         return cls(graph.hubs, graph.nodes, without, way, *too_wide(graph, options))
@@ -99,32 +98,32 @@ class GraphReport:
         if self.excluded and self.max_degree is not None:
             count, has = self.excluded, "page has" if self.excluded == 1 else "pages have"
             lines.append(
-                f"{count:,} of the {self.pages:,} {has} more than {self.max_degree:,} links, which "
-                f"{name} ignores: --max-degree changes the limit"
+                f"{count:,} of the {self.pages:,} {has} more than {self.max_degree:,} links and "
+                f"{'is' if count == 1 else 'are'} ignored by {name}: --max-degree changes the limit"
             )
         if self.without:
             links = {"in": DIRECTIONS["in"], "out": DIRECTIONS["out"]}.get(self.way, "links")
             others = (
-                f"; with --direction any, or by {DEFAULT}, only pages without any link have none"
+                f"; with --direction any or {DEFAULT}, only pages without any links have no answers"
             )
             lines.append(
-                f"{self.without:,} of the {self.pages:,} pages have no {links}, so nothing is "
-                f"related to them by {name}" + others * (self.way != "any")
+                f"{self.without:,} of the {self.pages:,} pages have no {links}, so {name} finds no "
+                "related pages for them" + others * (self.way != "any")
             )
         return lines
 
     def _of_hubs(self, graph: Graph, options: BuildOptions) -> list[str]:
-        """Describe the hubs; [] if all parts already reduce their weight."""
+        """Describe the hubs; return [] if all parts already reduce the weight of hubs."""
         parts = [part for part in options.parts if not part.measure.texts]
         if not self.hubs or not parts or all(part.by_page for part in parts):
             return []
         name, ways = options.measure.name, []
         if any(HUBS in part.measure.build for part in parts):
-            ways.append("--hubs idf (hubs='idf') counts their links less")
+            ways.append("--hubs idf (hubs='idf') reduces their weight")
         if any(IDF in part.measure.ask for part in parts):
-            ways.append("--idf (idf=True) counts them less in queries")
+            ways.append("--idf (idf=True) reduces their weight in queries")
         if any(MAX_DEGREE in part.measure.build for part in parts):
-            ways.append(f"{name} already counts them less")
+            ways.append(f"{name} already reduces their weight")
         ways.append(
             f"cocite ingest {graph.path} -o DIR --exclude-nodes FILE excludes the pages named in "
             "FILE, one per line (exclude_nodes=)"
@@ -136,9 +135,7 @@ class GraphReport:
 
 
 def _way(options: BuildOptions) -> str:
-    """Return the direction in which a page needs links to have an answer; ``any`` if links in
-    either direction suffice.
-    """
+    """Return the direction in which a page needs links to have answers, or ``any``."""
     ways = {
         part.measure.looks_at(part.direction)
         if part.measure.step is not None or part.measure.own_links
@@ -150,9 +147,10 @@ def _way(options: BuildOptions) -> str:
 
 
 def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
-    """Return (number of pages with too many links, limit), or (0, None) without a limit. The limit
-    is the smallest of all components. A part by in-links checks out-degrees, and vice versa; a page
-    counts as its own neighbor.
+    """Return (number of pages with too many links, limit), or (0, None) without a limit.
+
+    The limit is the smallest of all components. Parts that use in-links check out-degrees, and vice
+    versa; a page counts as its own neighbor.
     """
     parts = [part for part in options.parts if MAX_DEGREE in part.settings]
     if not parts:
@@ -170,7 +168,7 @@ def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
 
 
 def _lone(graph: Graph, way: str) -> int:
-    """Count the pages without links in a direction."""
+    """Count the pages without links in direction ``way``."""
     offsets, outs, count = graph.in_offsets, graph.out_degrees, 0
     for low in range(0, graph.nodes, _PIECE):
         none = np.ones(min(_PIECE, graph.nodes - low), bool)

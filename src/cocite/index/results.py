@@ -1,4 +1,4 @@
-"""Result documents of index commands: contents, builds, refreshes, merges, and verification."""
+"""Result documents of the commands that describe, build, refresh, merge, and verify indexes."""
 
 from __future__ import annotations
 
@@ -30,11 +30,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class IndexDocument(Document):
-    """Facts of an index. ``links`` describes the links that the measure uses; ``snapshots``
-    includes those without samples; ``available_samples`` excludes ``missing_samples``. ``kept`` is
-    the page selection, or None for all pages. ``meeting_weight`` is the default of queries.
-    ``texts`` counts pages with texts, and words. ``sides`` are those of a bipartite graph;
-    ``local`` is the last local refresh since the full build, if any.
+    """The properties of an index.
+
+    ``links`` describes the links that the measure uses. ``snapshots`` includes snapshots without
+    samples; ``available_samples`` excludes ``missing_samples``. ``kept`` is the page selection, or
+    None for all pages. ``meeting_weight`` is the query default. ``texts`` counts words and pages
+    with texts. ``sides`` is None unless the graph is bipartite. ``local`` is the last local refresh
+    since the full build, or None.
     """
 
     path: str
@@ -62,7 +64,7 @@ class IndexDocument(Document):
 
     @classmethod
     def of(cls, index: StoredIndex) -> Self:
-        """Return the document of an open index."""
+        """Describe an open index."""
         return cls(
             str(index.store.path),
             index.measure.name,
@@ -95,11 +97,11 @@ class IndexDocument(Document):
 
     @property
     def bytes_each(self) -> float:
-        """Return the bytes per node, and per sample if the index has samples."""
+        """Return the bytes per node and sample, or per node if the index has no samples."""
         return self.bytes / (self.nodes * (self.samples or 1))
 
     def facts(self) -> dict[str, Any]:
-        """Return the facts for programs, without prose."""
+        """Return the fields for JSON, without ``links`` and empty optional fields."""
         spare = [
             "meeting_weight",
             "query_defaults",
@@ -118,11 +120,12 @@ class IndexDocument(Document):
 
 @dataclass(frozen=True)
 class BuildDocument(Document):
-    """A completed build. ``made`` counts the ``units`` of this run, excluding earlier ones; units
-    are samples or nodes, or parts if several have no samples. ``live_steps`` are walk steps per
-    node and sample, None without walks. ``links`` describes the links that the measure uses;
-    ``numbers`` are those of the samples; ``kept`` and ``texts`` are as in :class:`IndexDocument`;
-    ``told`` describes the graph; ``traffic`` is the traffic between partitions.
+    """A completed build.
+
+    ``made`` counts the units finished by this run, out of ``units``; ``unit`` is as in
+    :attr:`IndexBuild.finished`. ``live_steps`` is the number of walk steps per node and sample, or
+    None without walks. ``numbers`` contains the sample numbers. ``told`` describes the graph, and
+    ``traffic`` the traffic between partitions. Other fields are as in :class:`IndexDocument`.
     """
 
     index: str
@@ -150,7 +153,7 @@ class BuildDocument(Document):
 
     @classmethod
     def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
-        """Return the document of ``work`` after its run."""
+        """Describe ``work`` after its run."""
         options, nodes, made = work.options, work.nodes, report.units
         _, units, unit = work.finished
         return cls(
@@ -185,11 +188,11 @@ class BuildDocument(Document):
 
     @property
     def bytes_each(self) -> float:
-        """Return the bytes per node, and per sample if all parts have samples."""
+        """Return the bytes per node and sample, or per node unless all parts have samples."""
         return self.bytes / (self.nodes * (self.units if self.sampled else 1))
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, with settings at the top level and the unit in field names."""
+        """Return the fields for JSON: settings at the top level, the unit in field names."""
         facts = {name: getattr(self, name) for name in ("index", "measure", "direction", "layout")}
         facts |= {"weighted": self.weighted, **self.settings, f"{self.unit}_made": self.made}
         facts |= {"seconds": self.seconds, "bytes": self.bytes}
@@ -212,9 +215,11 @@ class BuildDocument(Document):
 
 @dataclass(frozen=True)
 class RefreshDocument(Document):
-    """A completed refresh: the number of samples ``kept``, and ``drawn`` from ``graph``.
-    ``already`` means that the index was up to date and did not change. ``local`` reports a local
-    refresh, or is None.
+    """A completed refresh.
+
+    ``kept`` and ``drawn`` count the retained samples and those drawn from ``graph``. ``already`` is
+    true if the index was up to date, so nothing changed. ``local`` is None unless the refresh was
+    local.
     """
 
     index: str
@@ -229,7 +234,7 @@ class RefreshDocument(Document):
 
     @classmethod
     def of(cls, work: RefreshBuild, report: BuildReport, index: str) -> Self:
-        """Return the document of ``work`` after its run."""
+        """Describe ``work`` after its run."""
         drawn, took = len(work.drawn), (report.seconds, report.bytes)
         told, local = bool(work.already), StoredIndex.open(index).local
         return cls(index, str(work.graph.path), work.retained, drawn, work.date, *took, told, local)
@@ -237,8 +242,8 @@ class RefreshDocument(Document):
 
 @dataclass(frozen=True)
 class MergeDocument(Document):
-    """A completed merge of the indexes ``merged``: its ``nodes``, and, if the measure has samples,
-    their number and the number of the ``first``.
+    """A completed merge. ``samples`` (a count) and ``first`` (a sample number) are None if the
+    measure has no samples.
     """
 
     index: str
@@ -251,7 +256,7 @@ class MergeDocument(Document):
 
     @classmethod
     def of(cls, work: Merge | RangeMerge, seconds: float, index: str) -> Self:
-        """Return the document of ``work`` after its run."""
+        """Describe ``work`` after its run."""
         merged, made = list(map(str, work.paths)), StoredIndex.open(index)
         first = None if made.samples is None else made.freshness.numbers.start
         return cls(index, merged, made.nodes, made.samples, first, seconds, made.store.nbytes)
@@ -262,10 +267,10 @@ def _each_once(names: Iterable[str]) -> str:
 
 
 def info(path: str | os.PathLike[str]) -> GraphDocument | IndexDocument:
-    """Describe the stored graph or index at ``path``, as ``cocite info`` does: counts and sizes,
-    and the measure and settings of an index. ``to_json()`` returns plain values.
+    """Describe the stored graph or index at ``path``, like ``cocite info``.
 
-    Raises :class:`~cocite.errors.StoreError` if there is none, or if it cannot be read.
+    The result contains counts, sizes, and an index's measure and settings; ``to_json()`` converts
+    them to plain values. Raises :class:`~cocite.errors.StoreError` if no store can be read there.
     """
     name = os.fspath(path)
     if kind_of(name) == "index":
@@ -275,10 +280,10 @@ def info(path: str | os.PathLike[str]) -> GraphDocument | IndexDocument:
 
 @shows("verifying files")
 def verify(path: str | os.PathLike[str]) -> VerifyDocument:
-    """Compare every file of the stored graph or index at ``path`` with its checksum, as ``cocite
-    verify`` does. This reads all bytes once. The result lists ``faults`` in words; it is empty if
-    all files are intact.
+    """Verify every file of the stored graph or index at ``path``, like ``cocite verify``.
 
-    Raises :class:`~cocite.errors.StoreError` if there is none.
+    The result describes each fault in ``faults``, which is empty if all files are intact. Costs two
+    or three passes over all files. Raises :class:`~cocite.errors.StoreError` if no store exists
+    there.
     """
     return VerifyDocument.of(path)

@@ -1,14 +1,14 @@
-"""Settings files: measure, direction and settings of an index, as editable TOML.
+"""Settings files: an index's measure, direction, and settings as editable TOML.
 
     measure = "psimrank"
     direction = "both"              optional, as are layout and unweighted
 
     [settings]
-    samples = 200                   of the index
-    decay = 0.8                     of queries: the index stores it as their default
+    samples = 200                   a build setting
+    decay = 0.8                     a query setting, stored in the index as the default
 
-``cocite tune`` writes such a file, with its results in comments; ``cocite index --settings`` reads
-it. Options on the command line override all values except the measure. Unknown keys are errors.
+``cocite tune`` writes such a file and adds its results as comments; ``cocite index --settings``
+reads it. Command-line options override all values except the measure. Unknown keys are errors.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ _KEYS = (*_TEXTS, "unweighted", "settings")
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """Settings of an index; ``settings`` has those of builds and queries, by name."""
+    """The content of a settings file. ``settings`` maps names of build and query settings to
+    values.
+    """
 
     measure: str = DEFAULT
     direction: str | None = None
@@ -57,12 +59,12 @@ class IndexSettings:
 
     @property
     def meeting_weight(self) -> By | None:
-        """Return the meeting weight, if given."""
+        """Return the meeting weight, or None."""
         found = self.settings.get(MEETING_WEIGHT.name)
         return None if found is None else str(found)
 
     def check(self) -> IndexSettings:
-        """Return ``self``; raises :class:`UsageError` for invalid settings."""
+        """Return ``self``; raises :class:`UsageError` if a setting is invalid."""
         found = find_measure(self.measure)
         known = {s.name for s in (*found.build, *found.ask)}
         strangers = [name for name in self.settings if name not in known]
@@ -78,12 +80,12 @@ class IndexSettings:
             self.building,
             meeting_weight=self.meeting_weight,
             query_defaults=self.query_defaults,
-            texts="" if found.texts else None,  # their place is not in the file
+            texts="" if found.texts else None,  # the file does not contain their path
         )
         return self
 
     def text(self, remarks: Sequence[str] = ()) -> str:
-        """Return the content of the file, with the ``remarks`` as comments at the top."""
+        """Return the file's content, with ``remarks`` as comments at the top."""
         lines = [f"# {remark}".rstrip() for remark in remarks] + [""] * bool(remarks)
         named = {name: getattr(self, name) for name in _TEXTS}
         lines += [f"{name} = {_written(text)}" for name, text in named.items() if text is not None]
@@ -96,13 +98,13 @@ class IndexSettings:
 
 
 SettingsLike = IndexSettings | str | os.PathLike[str]
-"""Settings, or the path of a settings file."""
+"""Settings, or a settings file's path."""
 
 
 def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> BuildOptions:
-    """Return the build options in ``settings``, if given, overridden by ``options``.
+    """Return the build options from ``settings``, overridden by ``options``.
 
-    Raises :class:`UsageError` if both specify a measure, and these differ.
+    Raises :class:`UsageError` if the two specify different measures.
     """
     measure, given, by = options.measure, options.settings, options.meeting_weight
     chosen = IndexSettings(measure or DEFAULT)
@@ -133,8 +135,8 @@ def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> Buil
 def read_settings(path: str | os.PathLike[str]) -> IndexSettings:
     """Read a settings file.
 
-    Raises :class:`~cocite.errors.InputError` if it cannot be read or is not TOML, and
-    :class:`~cocite.errors.UsageError` for an invalid key, setting or value.
+    Raises :class:`~cocite.errors.InputError` if the file cannot be read or is not TOML, and
+    :class:`~cocite.errors.UsageError` if a key, setting or value is invalid.
     """
     try:
         told = tomllib.loads(Path(path).read_text("utf-8"))
@@ -174,5 +176,5 @@ def _query_settings(measure: Measure) -> set[str]:
 
 
 def _written(value: Value) -> str:
-    """Format a value as TOML; for these types, JSON and TOML agree."""
+    """Format a value as TOML, which equals JSON for these types."""
     return json.dumps(value, ensure_ascii=False)

@@ -1,14 +1,15 @@
-"""An open index: parts, shards of samples, and node names.
+"""An open index: parts, sample shards, and node names.
 
-Samples are independent, so an index with missing shards answers from the others. Scores are means
-over these, and intervals reflect the part with the fewest. Opening an index detects missing and
-truncated shards, queries detect offsets and node ids out of range, and ``cocite verify`` detects
-every changed bit. All other files are required. To restore samples, build and merge them:
+Samples are independent, so an index with missing shards still answers: scores are means over the
+available samples, and intervals reflect the part with the fewest samples. All other files are
+required. Opening an index detects missing and truncated shards. Queries detect offsets and node ids
+that are out of range, and ``cocite verify`` detects every changed bit. To restore samples, rebuild
+them with the index's settings, then merge:
 
-    cocite index GRAPH -o PATCH --measure NAME --sample-range 16..31 ...   the settings of the index
+    cocite index GRAPH -o PATCH --measure NAME --sample-range 16..31 ...
     cocite merge INDEX PATCH -o INDEX --overwrite
 
-For a refreshed index: ``cocite refresh INDEX GRAPH --fraction 1 --force``.
+If the index was refreshed, run ``cocite refresh INDEX GRAPH --fraction 1 --force`` instead.
 """
 
 from __future__ import annotations
@@ -42,9 +43,7 @@ if TYPE_CHECKING:
 
 
 class Lost(NamedTuple):
-    """A missing or damaged shard: its ``file``, the number of its ``first`` sample, its number of
-    ``samples``, and the ``fault``.
-    """
+    """A missing or damaged shard: file name, first sample number, sample count, and fault."""
 
     file: str
     first: int
@@ -53,41 +52,39 @@ class Lost(NamedTuple):
 
 
 def in_runs(numbers: Iterable[int]) -> list[range]:
-    """Group ascending numbers into runs of consecutive ones."""
+    """Group numbers into runs of consecutive integers."""
     runs = groupby(enumerate(sorted(numbers)), lambda pair: pair[1] - pair[0])
     found = [[number for _, number in group] for _, group in runs]
     return [range(run[0], run[-1] + 1) for run in found]
 
 
 def numbers_in_words(runs: Sequence[range]) -> str:
-    """Format runs in the form ``16..31, 48 and 64..79``; each is valid for ``--sample-range``."""
+    """Format runs as ``16..31, 48 and 64..79``; each run is valid for ``--sample-range``."""
     words = [f"{r.start}..{r.stop - 1}" if len(r) > 1 else f"{r.start}" for r in runs]
     return " and ".join([", ".join(words[:-1])] * (len(words) > 1) + words[-1:])
 
 
 def redraw_command(path: str) -> str:
-    """Return the command that redraws all samples of an index from one graph, with the same
-    settings.
-    """
+    """Return the command that redraws all samples from one graph with the same settings."""
     return f"cocite refresh {shlex.quote(path)} GRAPH --fraction 1 --force"
 
 
 def lost_in_words(
     path: str, measure: str, lost: Sequence[Lost], left: int, *, refreshed: bool
 ) -> str:
-    """Describe the lost samples, how many are left, and how to restore them, depending on whether
-    the index was ``refreshed``; "" if none are lost.
+    """Describe the lost samples, how many are left, and how to restore them; return "" if none are
+    lost. A ``refreshed`` index must be redrawn.
     """
     if not lost:
         return ""
     runs = in_runs({n for each in lost for n in range(each.first, each.first + each.samples)})
     found = (
         f"{path} has lost samples {numbers_in_words(runs)} with "
-        f"{' and '.join(each.file for each in lost)}; the other {left:,} answer. To make it whole"
+        f"{' and '.join(each.file for each in lost)}; the other {left:,} answer. To repair it"
     )
     if refreshed:
         return f"{found}, draw all samples from the newest graph: {redraw_command(path)}"
-    likewise = ", and the others likewise" if len(runs) > 1 else ""
+    likewise = ", and the other ranges in the same way" if len(runs) > 1 else ""
     place = shlex.quote(path)
     return (
         f"{found}, with the settings of the index: cocite index GRAPH -o PATCH --measure "
@@ -101,19 +98,18 @@ _KEPT = 64
 
 
 class StoredIndex:
-    """The directory of an index. Opening it reads the manifest and maps the files.
-
-    If shards are ``lost``, queries use the other samples.
+    """An open index: the manifest and the mapped files. If shards are ``lost``, queries use the
+    other samples.
     """
 
     lost: tuple[Lost, ...] = ()
     kept: PageFilter | None = None
     wanted: Ids | None = None
-    """uint32[nodes]: the selected pages' ids in the graph, ascending; None for all pages."""
+    """uint32[nodes]: the selected pages' graph ids, ascending; None for all pages."""
     drafted = False
-    """Whether a page was added that is not in the graph (``search/unseen.py``)."""
+    """Whether a page that is not in the graph was added (``search/unseen.py``)."""
     replaced: int | None = None
-    """The node that the added page replaces, which is never a hit; None if there is none."""
+    """The node that the added page replaces, which is never a hit, or None."""
     excluded = 0
     """Number of pages ignored because they have too many links."""
     _only: int | None = None
@@ -147,8 +143,8 @@ class StoredIndex:
         )
 
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
-        """Return all settings of a query. They are cached, as a query needs them several times and
-        most queries use the same. Raises :class:`UsageError`.
+        """Return all settings of a query, cached because most queries use the same few. Raises
+        :class:`UsageError`.
         """
         values = tuple(given.values())
         plain = all(type(value) in (str, int, float, bool) for value in values)
@@ -168,7 +164,7 @@ class StoredIndex:
         return {}
 
     def _left(self, plans: tuple[PartPlan, ...], whole: Freshness) -> dict[str, Freshness]:
-        """Return the available samples of each sampled part, by prefix; raises :class:`Damaged` if
+        """Map the prefix of each sampled part to its available samples; raises :class:`Damaged` if
         a part has none.
         """
         store, lost, found = self.store, list[Lost](), dict[str, Freshness]()
@@ -193,19 +189,17 @@ class StoredIndex:
 
     @property
     def samples(self) -> int | None:
-        """Return the number of available samples, of the part with the fewest; None without
-        samples.
-        """
+        """Return the available sample count of the part with the fewest; None without samples."""
         counts = [part.samples for part in self.parts if SAMPLES in part.settings]
         return min(counts, default=None)
 
     @property
     def graph_nodes(self) -> int:
-        """Return the number of nodes of the graph."""
+        """Return the graph's node count."""
         return self.nodes if self.kept is None else self.kept.nodes
 
     def in_graph(self, ids: Ids) -> Ids:
-        """Convert node ids to ids in the graph; raises :class:`Damaged`."""
+        """Convert node ids to graph ids; raises :class:`Damaged`."""
         if self.wanted is None:
             return ids
         found = self.wanted[ids]
@@ -214,7 +208,7 @@ class StoredIndex:
         return found
 
     def of_graph(self) -> StoredIndex:
-        """Return a view with the nodes of the whole graph, for code that reads no samples."""
+        """Return a view of all the graph's nodes, for code that reads no samples."""
         view = copy(self)
         view.nodes, view.kept, view.wanted = self.graph_nodes, None, None
         return view
@@ -229,16 +223,17 @@ class StoredIndex:
 
     @property
     def loss(self) -> str:
-        """Describe the lost samples and how to restore them; "" if none are lost."""
+        """Describe the lost samples and how to restore them; return "" if none are lost."""
         path, refreshed = str(self.store.path), self.freshness.refreshed
         told = (self.measure.name, self.lost, self.samples or 0)
         return lost_in_words(path, *told, refreshed=refreshed)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> StoredIndex:
-        """Open an index at ``path``, or a local copy if that is a URL, for random access.
-        ``verify`` enables checksums of input files in derived work; opening does not verify. Raises
-        a :class:`~cocite.errors.StoreError`.
+        """Open the index at ``path``, or a local copy if ``path`` is a URL.
+
+        Opening does not verify checksums; ``verify`` enables verification in later work that reads
+        the files. Raises a :class:`~cocite.errors.StoreError`.
         """
         place = os.fspath(path)
         if "://" in place:  # loads slowly, and only URLs need it
@@ -248,8 +243,10 @@ class StoredIndex:
         return cls(Store.open(place, "index", Access.SCATTERED, is_shard, verify=verify))
 
     def validated(self, most: int | None = None) -> StoredIndex:
-        """Return the index without shards whose checksums differ; raises :class:`Damaged` for any
-        other file. Verifies the smallest files first, at most ``most`` bytes; all files by default.
+        """Return the index without the shards whose checksums differ.
+
+        Verifies the smallest files first, at most ``most`` bytes in total (default: all files).
+        Raises :class:`Damaged` if another file is damaged.
         """
         entries, found, read = self.store.manifest.files, self, 0
         for name in sorted(entries, key=lambda name: entries[name].nbytes):
@@ -265,12 +262,12 @@ class StoredIndex:
         return found
 
     def with_samples(self, samples: int) -> StoredIndex:
-        """Return a view with only the first ``samples`` samples; raises :class:`UsageError`."""
+        """Return a view of the first ``samples`` samples; raises :class:`UsageError`."""
         have = self.samples
         if have is None:
-            raise UsageError(f"{self.measure.name} has no samples: all of the index is one")
+            raise UsageError(f"{self.measure.name} has no samples to select from")
         if type(samples) is not int or not 1 <= samples <= have:
-            raise UsageError(f"samples is {samples!r}; the index has {have}: ask for 1 to {have}")
+            raise UsageError(f"samples is {samples!r}; the index has {have}: choose 1 to {have}")
         view = copy(self)
         view._only = samples
         if SAMPLES in self.settings:
@@ -284,8 +281,10 @@ class StoredIndex:
         return view
 
     def diagonal(self, part: StoredPart) -> Diagonal | None:
-        """Return the diagonal for refined answers of a part, or None. Its checksum is verified, as
-        error bounds depend on it. Raises :class:`Damaged`.
+        """Return the part's diagonal for refined answers, or None.
+
+        The checksum is always verified, because error bounds depend on the diagonal. Raises
+        :class:`Damaged`.
         """
         name = part.prefix + DIAGONAL
         facts = self.refined.get(name)
@@ -293,7 +292,7 @@ class StoredIndex:
             return None
         fault = self.store.verify(name)
         if fault is not None:
-            raise Damaged(f"{fault}. Build the index again")
+            raise Damaged(f"{fault}. Rebuild the index")
         table = part.array(DIAGONAL)
         found = read_diagonal(table, facts)
         if not found.is_valid:
@@ -301,11 +300,11 @@ class StoredIndex:
         return found
 
     def damaged(self) -> Damaged:
-        """Return the exception for damage whose file is unknown."""
+        """Return the exception for damage in an unknown file."""
         path = self.store.path
         return Damaged(
-            f"{path} is damaged; see: cocite verify {path}. Copy it again from where it was whole, "
-            "or build it again"
+            f"{path} is damaged; see: cocite verify {path}. Restore it from an intact copy, or "
+            "rebuild it"
         )
 
     @property
@@ -315,7 +314,7 @@ class StoredIndex:
 
     @property
     def texts(self) -> dict[str, int] | None:
-        """Return the numbers of ``pages`` with words and of ``words``; None without texts."""
+        """Return the counts of ``pages`` with words and of ``words``; None without texts."""
         part = next((part for part in self.parts if part.measure.texts), None)
         if part is None:
             return None
@@ -324,22 +323,22 @@ class StoredIndex:
 
     @cached_property
     def titles(self) -> Titles | None:
-        """Return the titles of the nodes, or None."""
+        """Return the node titles, or None."""
         return open_titles(self.store, int(self.store.facts["nodes"]))
 
     @cached_property
     def names(self) -> Names:
-        """Return the names of the nodes."""
+        """Return the node names."""
         found = names_of(self.store)
         if self.kept is not None:
             found.note = f"{found.note}. " * bool(found.note) + (
-                f"{self.store.path} keeps {self.kept.in_words(self.nodes)}: it says nothing of "
-                "others. To ask them, build an index that keeps them, too"
+                f"{self.store.path} contains only {self.kept.in_words(self.nodes)}. To query other "
+                "pages, build an index that contains them"
             )
         return found
 
     @cached_property
     def digest(self) -> str:
-        """Return a checksum of the content that does not depend on the shard size."""
+        """Return a checksum of the content, independent of the shard size."""
         files = self.store.manifest.files
         return self.store.manifest.digest(*(name for name in files if not is_shard(name)))

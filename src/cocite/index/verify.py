@@ -1,11 +1,11 @@
-"""Verification of every byte of a store, and of its conformance with ``storage/FORMAT.md``.
+"""Verification of a store's checksums and of its conformance with ``storage/FORMAT.md``.
 
-Each file is compared with its checksum, and the facts of the manifest with the requirements for
-this kind of store. Checksums detect only accidental damage. If all match, the contents are also
-checked against the format. Other files in the directory are listed, but are not faults.
+Each file is compared with its checksum, and the manifest's facts with the requirements for the kind
+of store. Checksums detect only accidental damage, so if all match, the contents are also checked
+against the format. Surplus files in the directory are listed, but are not faults.
 
-Cost: two or three passes over all files, in chunks; at most four times the size of a sample in
-memory.
+Verification makes two or three passes over all files, in chunks, and needs at most four times a
+sample's size in memory.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from cocite.results import Document
 from cocite.storage import MANIFEST, Manifest, Store, evict, kind_of
 
 Fault = tuple[str, str]
-"""A file, without its part's prefix, and a description of its damage."""
+"""(File name without the part's prefix, description of the damage)."""
 _PIECE = 1 << 20
 
 
 def part_faults(part: StoredPart) -> Iterator[Fault]:
-    """Yield the faults of a part, file by file; of each shard, only the first damaged sample. Skips
+    """Yield a part's faults, file by file; for each shard, only the first damaged sample. Skips
     lost files.
     """
     if SAMPLES in part.settings:
@@ -74,13 +74,15 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
         if part.store.has(part.prefix + name) and part.array(name).dtype.kind == "f":
             values = part.array(name).reshape(-1)
             if not _all(values, np.isfinite):
-                yield name, "there are values that are not numbers"
+                yield name, "a value is not finite"
             elif "weights" in name and not _all(values, lambda piece: piece > 0):
-                yield name, "there are weights that are not above 0"
+                yield name, "a weight is not positive"
 
 
 def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
-    """Return the ids file of an offsets file, and the upper limit of the ids; -1 for letters."""
+    """Return the ids file that belongs to an offsets file, and the ids' upper limit; -1 for
+    letters.
+    """
     words = part.array("words.offsets").size - 1 if part.layout == "text" else 0
     if name == "words.offsets":
         return "words.letters", -1
@@ -88,7 +90,7 @@ def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
         return "texts.words", words
     if part.layout == "rows":
         bound = part.nodes
-        if name == "rows.offsets":  # its ids are those of the graph
+        if name == "rows.offsets":  # rows contain graph ids
             bound = (part.array("columns.offsets").size - 1) // part.array("weights").size
         return name.replace("offsets", "ids"), bound
     if name.endswith(".offsets"):
@@ -97,12 +99,10 @@ def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
 
 
 def _words_fault(offsets: NDArray[np.uint64], letters: Labels) -> str:
-    """Describe the damage of concatenated words, which must be in byte order; "" if there is
-    none.
-    """
+    """Describe the damage in concatenated words, which must be in byte order, or return ""."""
     ends = offsets.astype(np.int64)
     if ends[0] != 0 or ends[-1] != letters.size or (np.diff(ends) < 1).any():
-        return "words do not begin and end with the letters"
+        return "the beginnings of words do not match the letters"
     whole = letters.tobytes()
     words = [whole[a:b] for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
     if any(a >= b for a, b in pairwise(words)):
@@ -111,12 +111,12 @@ def _words_fault(offsets: NDArray[np.uint64], letters: Labels) -> str:
         for word in words:
             word.decode()
     except UnicodeDecodeError:
-        return "there is a word that is not text"
+        return "a word is not valid UTF-8"
     return ""
 
 
 def _all(values: NDArray[np.floating], fine: Callable[..., Bools]) -> bool:
-    """Return whether a condition is true for the whole array, read in chunks."""
+    """Return whether a condition holds for the whole array, reading it in chunks."""
     found = all(bool(fine(values[at : at + _PIECE]).all()) for at in range(0, values.size, _PIECE))
     evict(values)
     return found
@@ -136,24 +136,24 @@ def _sample_faults(part: StoredPart) -> Iterator[Fault]:
             if not fault and xxh3_64_intdigest(words.view(np.uint8).data) != int(
                 digests[number - oldest]
             ):
-                fault = "it has another digest"
+                fault = "the digest differs"
             evict(words)
             if fault:
-                yield shard_file(shard.number), f"in sample {number} {fault}"
+                yield shard_file(shard.number), f"in sample {number}, {fault}"
                 break
 
 
 def _trees(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
     member = members_of(words, count)
     if count and int(member.max()) >= nodes:
-        return "there are members that are not nodes"
+        return "a member is not a node"
     if np.unique(member).size != count:
-        return "there are nodes that stand in two places"
+        return "a node occurs twice"
     return _label_fault(labels_of(words, count), settings)
 
 
 def _position_faults(part: StoredPart) -> Iterator[Fault]:
-    """Compare the stored positions with those of the members."""
+    """Compare the stored positions with the members' positions."""
     from cocite.index.layouts.trees.reader import table_of
     from cocite.kernels import trees
 
@@ -162,15 +162,15 @@ def _position_faults(part: StoredPart) -> Iterator[Fault]:
     for column, (_, begin, _, count) in zip(columns.tolist(), table, strict=True):
         trees.seat(begin, int(count), np.uint32(0), expected)
         if not np.array_equal(part.array(POSITIONS)[:, column], expected):
-            yield POSITIONS, f"column {column} is not that of its sample"
+            yield POSITIONS, f"column {column} does not match its sample"
             break
 
 
 def _label_fault(labels: Labels, settings: PartSettings) -> str:
     if labels.size and labels[0] != 0:
-        return "the first tree does not begin with 0"
+        return "the first label is not 0"
     most = int(labels.max(initial=0))
-    return f"there is a label {most} in walks of {settings[LENGTH]} steps" * (
+    return f"label {most} exceeds the walk length of {settings[LENGTH]} steps" * (
         most > settings[LENGTH]
     )
 
@@ -180,36 +180,36 @@ def _packed(words: Words, nodes: int, count: int, settings: PartSettings) -> str
     from cocite.kernels import runs
 
     if not 0 < count <= nodes:
-        return f"there are {count} runs of {nodes} nodes"
+        return f"there are {count} runs for {nodes} nodes"
     blobs, size = PackedFormat().place(nodes, [count], settings)
     row = blobs[0]
     row[:3] = row[:3] * np.uint64(4) + np.uint64(words.ctypes.data)
     member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
     members = int(runs.unpack(row, member, joined)) if size == words.size else runs.DAMAGED
     if members == runs.DAMAGED:
-        return "runs are not those of all nodes"
+        return "the runs do not cover all nodes"
     member, joined = member[:members], joined[:members]
     if np.unique(member).size != members:
-        return "there are nodes in two runs"
+        return "a node occurs in two runs"
     again = packed_blob(member, joined, np.empty(nodes, np.uint32))
     if again.members != count or not np.array_equal(np.concatenate([*again.parts]), words):
-        return "runs are not where nodes say they are"
+        return "the nodes' run positions are wrong"
     return _label_fault(joined, settings)
 
 
 def _paths(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
     position, member = words[:nodes], members_of(words[nodes:], nodes)
     if int(member.max()) >= nodes or not np.array_equal(position[member], np.arange(nodes)):
-        return "positions are not those of the members"
+        return "the positions do not match the members"
     eighths = -(-nodes // 8)
     rest = words[nodes + tree_words(nodes) :]
     labels, steps = labels_of(words[nodes:], nodes), unpacked(rest[:eighths], nodes)
     ends = np.cumsum(steps, dtype=np.int64)
     begins = np.concatenate(([0], ends))[:-1][::8]
     if ends[-1] != count or not np.array_equal(rest[eighths : 2 * eighths], begins):
-        return "own points do not begin where they are said to"
+        return "the offsets of own points are wrong"
     if count and int(rest[2 * eighths : 2 * eighths + count].max()) >= nodes:
-        return "there are points that are not nodes"
+        return "a point is not a node"
     return _label_fault(labels, settings)
 
 
@@ -217,12 +217,12 @@ def _compact(words: Words, nodes: int, count: int, settings: PartSettings) -> st
     forward, begin = words[:nodes], words[nodes : 2 * nodes + 1].astype(np.int64)
     child = words[2 * nodes + 1 : 2 * nodes + 1 + count]
     if begin[0] != 0 or begin[-1] != count or (np.diff(begin) < 0).any():
-        return "the beginnings of children do not ascend"
+        return "the offsets of children do not ascend"
     if count and int(child.max()) >= nodes:
-        return "there are children that are not nodes"
+        return "a child is not a node"
     parents = np.repeat(np.arange(nodes), np.diff(begin))
     if int(np.count_nonzero(forward != NOWHERE)) != count or (forward[child] != parents).any():
-        return "children are not those that step to a node"
+        return "the children of a node do not match the steps to it"
     ascends = (child[1:] > child[:-1]) | (parents[1:] != parents[:-1])
     return "" if ascends.all() else "children do not ascend"
 
@@ -233,24 +233,24 @@ def _minhash(words: Words, nodes: int, count: int, settings: PartSettings) -> st
     starts, held = np.unique(cell[cell != NOWHERE], return_counts=True)
     starts = starts.astype(np.int64)
     if not starts.size:
-        return "there are groups that no node is in" * (count > 0)
+        return "there are groups without nodes" * (count > 0)
     if int(starts[-1]) + 2 >= count:
-        return "cells point outside of the groups"
+        return "a cell points outside the groups"
     sizes = group[starts + 1]
     ends = starts + 2 + sizes
     if not np.array_equal(sizes, held) or not np.array_equal([0, *ends], [*starts, count]):
-        return "groups are not those of their nodes"
+        return "the groups do not match the nodes' cells"
     inside = np.ones(count, np.bool_)
     inside[starts] = inside[starts + 1] = False
     if int(group[inside].max()) >= nodes:
-        return "groups have members that are not nodes"
+        return "a group member is not a node"
     return ""
 
 
 def _sketch(words: Words, nodes: int, count: int, settings: PartSettings) -> str:
     beyond = nodes % 512
     if count != nodes:
-        return f"its count is {count}"
+        return f"the count is {count}"
     if not beyond:
         return ""
     blocks = -(-nodes // 512)
@@ -268,20 +268,18 @@ _SAMPLES: dict[str, Callable[[Words, int, int, PartSettings], str]] = {
     "minhash": _minhash,
     "sketch": _sketch,
 }
-"""Check of a sample for each layout: (words, nodes, count in ``members``, settings) to a
-description of the damage, or "".
-"""
+"""Sample checks by layout: (words, nodes, count in ``members``, settings) -> damage, or ""."""
 
 
 _NAMED = 5
-"""Maximum number of surplus files in a message."""
+"""Maximum number of surplus files to list in a message."""
 
 
 @dataclass(frozen=True)
 class VerifyDocument(Document):
-    """Result of a verification of ``files`` files. ``faults`` is [] if all are intact; the manifest
-    is ``sound`` if it has no fault; ``left`` describes an index that lacks only samples;
-    ``surplus`` lists files that are not part of the store.
+    """The result of verifying ``files`` files. ``faults`` is [] if all are intact; ``sound`` is
+    true if the manifest is. ``left`` describes an index that lacks only samples; ``surplus`` lists
+    files that are not part of the store.
     """
 
     path: str
@@ -295,8 +293,8 @@ class VerifyDocument(Document):
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self:
-        """Verify the store at ``path``; raises a :class:`~cocite.errors.StoreError` if there is
-        none.
+        """Verify the store at ``path``; raises a :class:`~cocite.errors.StoreError` if no store
+        exists there.
         """
         name = os.fspath(path)
         found_kind = kind_of(name)
@@ -313,18 +311,18 @@ class VerifyDocument(Document):
         return cls(name, kind, *size, not told, [*told, *faults.values()], left, surplus)
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, without empty ``left`` and ``surplus``."""
+        """Return the fields, omitting ``left`` and ``surplus`` if empty."""
         facts, spare = super().facts(), {"left": self.left, "surplus": self.surplus}
         return {name: facts[name] for name in facts if spare.get(name, True)}
 
     @property
     def leftovers(self) -> str:
-        """Describe the surplus files; "" if there are none."""
+        """Describe the surplus files, or return ""."""
         if not self.surplus:
             return ""
         more = len(self.surplus) - _NAMED
         named = ", ".join(self.surplus[:_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-        return f"{self.path} holds what is not a part of it: {named}"
+        return f"{self.path} contains files that are not part of the store: {named}"
 
     @property
     def verdict(self) -> str:
@@ -338,7 +336,7 @@ class VerifyDocument(Document):
 
 @dataclass(frozen=True)
 class VerifiedLinks(Document):
-    """Results for all ``stores`` cached for the links in ``path``, or for the stores of a
+    """Results for all ``stores`` cached for the links file ``path``, or for the stores of a
     partitioned graph.
     """
 
@@ -351,7 +349,7 @@ class VerifiedLinks(Document):
 
 
 def _left(store: Store, faults: dict[str, str]) -> str:
-    """Describe an index in which only samples are damaged; otherwise ""."""
+    """Describe an index in which only samples are damaged; return "" for other stores."""
     if store.manifest.kind != "index" or not faults or not all(map(is_shard, faults)):
         return ""
     try:
@@ -362,7 +360,7 @@ def _left(store: Store, faults: dict[str, str]) -> str:
 
 
 def _content(store: Store) -> dict[str, str]:
-    """Return the faults of files whose checksums match, by file."""
+    """Map each file that contradicts the format, although its checksum matches, to its fault."""
     try:
         if store.manifest.kind == BLOCK:
             check_block(store.path)
@@ -376,7 +374,7 @@ def _content(store: Store) -> dict[str, str]:
     except StoreError as error:
         return {MANIFEST: str(error)}
     return {
-        file: f"{store.path / file} fits its checksum, and not the format: {what}"
+        file: f"{store.path / file} matches its checksum, but violates the format: {what}"
         for file, what in found.items()
     }
 
@@ -396,20 +394,20 @@ def _of_index(index: StoredIndex) -> Iterator[Fault]:
     if index.wanted is not None:
         ids = index.wanted
         if int(ids[-1]) >= index.graph_nodes or (ids[1:] <= ids[:-1]).any():
-            yield WANTED, "ids of pages do not ascend, or are of none"
+            yield WANTED, "page ids do not ascend, or exceed the graph"
     since = index.freshness.since
     if since is not None and int(since.max()) >= index.freshness.numbers.stop:
-        yield SINCE, "there are nodes that no sample knows"
+        yield SINCE, "a node is in no sample"
     for part in index.parts:
         yield from ((part.prefix + name, what) for name, what in part_faults(part))
         if index.refined:
             table = read_diagonal(part.array(DIAGONAL), index.refined[part.prefix + DIAGONAL])
             if not table.is_valid:
-                yield part.prefix + DIAGONAL, "it is not within its bounds"
+                yield part.prefix + DIAGONAL, "a value is not within its bounds"
 
 
 def _report(store: Store) -> list[str]:
-    """Return the faults of a manifest."""
+    """Return the manifest's faults."""
     try:
         if store.manifest.kind == "index":
             facts = IndexFacts.read(store.path, store.facts)

@@ -203,7 +203,7 @@ def verify(path: str, show: Show) -> None:
     show(Reply(found, lambda: "\n".join(_whole(one) for one in each if not one.faults)))
     for one in each:
         if one.leftovers:
-            say(f"{one.leftovers}. It is not used and can be removed")
+            say(f"{one.leftovers}. They are not used and can be removed")
         if one.faults:
             left = [one.left] if one.left else []
             where = "" if kept == [path] else f"{one.path}: "

@@ -1,9 +1,8 @@
-"""The interface of builders, and makers that process several samples together.
+"""The interface of builders, and makers that process samples in batches.
 
-A blob depends only on the graph, the part's plan and the sample's number, so threads, blocks,
-machines and interruptions never change a byte. Samples can be drawn in groups of any size; their
-blobs are written one by one. If a process of a partitioned graph is lost, the unfinished samples of
-the batch are drawn again, and finished ones remain (``index/parts.py``).
+A blob depends only on the graph, the part's plan, and the sample number, so batch sizes, threads,
+blocks, machines, and interruptions never change a byte. If a worker process of a partitioned graph
+is lost, the batch's unfinished samples are drawn again (``index/parts.py``).
 """
 
 from __future__ import annotations
@@ -35,16 +34,16 @@ from cocite.storage import ArrayWriter, Entry, evict, map_array
 from cocite.storage.spool import ScratchFile
 
 PIECE = 1 << 16
-"""Words, or labels, of a scratch file in memory at a time."""
+"""Words or labels of a scratch file to read at a time."""
 _READ = 8 << 20
 """Bytes of an array to write at a time."""
 
 
 @dataclass(frozen=True)
 class Blob:
-    """One sample: its words, in order; its member count; walks alive per step; XXH3-64.
+    """One sample: words, member count, live walks per step, and XXH3-64 digest.
 
-    ``parts`` can be iterated repeatedly, and may read a file chunk by chunk.
+    ``parts`` can be iterated repeatedly, and may read a file in chunks.
     """
 
     parts: Iterable[Words]
@@ -80,36 +79,35 @@ class FileWords:
 
 
 Maker = Callable[[int], Blob]
-"""Makes a blob from a sample number. Owns scratch memory, so each thread needs one."""
+"""Makes a blob from a sample number. Owns scratch memory, so each thread needs its own maker."""
 
 
 Carrier = Callable[[Words, NDArray[np.uint64]], Blob]
-"""Converts a blob to new ids, given the words of its shard and its kernel row. Raises
+"""Converts a blob, given as its shard's words and its kernel row, to new ids. Raises
 :class:`IndexError` if an offset or a node id is out of range.
 """
 
 
 class SampledBuilder(SampledFormat):
-    """Interface of sample builders."""
+    """The interface of sample builders."""
 
     @abstractmethod
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """Plan the memory of a build; raises :class:`ResourceError` if it is insufficient."""
+        """Plan a build's memory; raises :class:`ResourceError` if it is insufficient."""
 
     @abstractmethod
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """Return one maker per thread, prepared for the samples ``numbers``; ``folder`` is for
-        scratch files.
+        """Return one maker per thread for the samples ``numbers``; scratch files go to
+        ``folder``.
         """
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
-        """Return a converter to a graph of ``nodes`` nodes, for layouts that support it
-        (``carries``).
+        """Return a converter to a graph of ``nodes`` nodes, if the layout ``carries`` samples.
 
-        ``ids`` uint32[old nodes] is the new id of each node, 2**32 - 1 if it was removed. Each blob
-        owns its memory.
+        ``ids`` uint32[old nodes] contains each node's new id, or 2**32 - 1 if it was removed. Each
+        blob owns its memory.
         """
         raise NotImplementedError
 
@@ -118,10 +116,10 @@ class SampledBuilder(SampledFormat):
 
 
 class BatchMaker:
-    """Maker of samples in batches, with its own threads, so one is enough.
+    """Maker of samples in batches; one suffices, as it has its own threads.
 
-    ``numbers`` are all samples to make. ``make`` draws up to ``together`` of them, and may discard
-    earlier ones; each of the ``layers`` converts samples to blobs on one thread.
+    ``numbers`` contains all samples to make. ``make`` draws up to ``together`` of them, and may
+    discard earlier samples; each of the ``layers`` converts samples to blobs on one thread.
     """
 
     def __init__(
@@ -135,9 +133,7 @@ class BatchMaker:
         self._blobs: Iterator[Blob] = iter(())
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of a sample. Consecutive ``numbers`` share a batch; other samples are
-        drawn singly.
-        """
+        """Return a sample's blob. Samples in ``numbers`` share batches; others are drawn singly."""
         if sample not in self._built:
             self._stop()
             self._built = range(0)
@@ -153,7 +149,7 @@ class BatchMaker:
         return blob
 
     def _stop(self) -> None:
-        """Stop threads that work ahead, before their input is overwritten."""
+        """Stop the threads that work ahead before their input is overwritten."""
         close: Any = getattr(self._blobs, "close", None)
         if close is not None:
             close()
@@ -162,7 +158,7 @@ class BatchMaker:
 
 @contextmanager
 def fewer_together(makers: Sequence[Maker], most: int) -> Iterator[None]:
-    """Limit batches to ``most`` samples for the context, for the pilots of an estimate."""
+    """Limit batches to ``most`` samples within the context, for an estimate's pilots."""
     batches = [maker for maker in makers if isinstance(maker, BatchMaker)]
     usual = [maker.together for maker in batches]
     for maker in batches:
@@ -183,7 +179,7 @@ _LOSSES = 8
 
 @dataclass(frozen=True)
 class PartitionWork:
-    """Work for all blocks of a partitioned graph: its folder, digest and cuts, and the part."""
+    """Work for all blocks of a partitioned graph with this folder, digest, and cuts."""
 
     folder: str
     digest: str
@@ -192,7 +188,7 @@ class PartitionWork:
 
     @property
     def nodes(self) -> int:
-        """Return the number of nodes of the whole graph."""
+        """Return the whole graph's node count."""
         return self.cuts[-1]
 
 
@@ -200,7 +196,7 @@ W = TypeVar("W", bound=PartitionWork)
 
 
 class PartitionMaker(BatchMaker, Generic[W]):
-    """Maker for a partitioned graph; a blob is valid until the next one is made."""
+    """Maker for a partitioned graph; a blob is valid until the next blob is made."""
 
     ahead: ClassVar[int]
     """Number of samples to convert ahead."""
@@ -225,15 +221,15 @@ class PartitionMaker(BatchMaker, Generic[W]):
 
     @abstractmethod
     def draw(self, samples: range) -> None:
-        """Draw these samples in all blocks, discarding earlier ones."""
+        """Draw ``samples`` in all blocks, discarding earlier samples."""
 
     @abstractmethod
     def ask(self, sample: int) -> Any:
-        """Start converting a sample in all blocks; return handles of the results."""
+        """Start converting a sample in all blocks; return handles to the results."""
 
     @abstractmethod
     def put_together(self, sample: int, asked: Any) -> Blob:
-        """Assemble a blob from the results of the blocks."""
+        """Assemble a blob from the blocks' results."""
 
     def evict(self) -> None:
         """Discard data from a lost worker."""
@@ -262,7 +258,7 @@ class PartitionMaker(BatchMaker, Generic[W]):
                 self._draw_all(range(sample, self._held.stop))
 
     def _lost(self, error: WorkerLost) -> None:
-        """Replace a lost worker, whose samples are gone."""
+        """Replace a lost worker; raise the error after too many losses."""
         self._losses += 1
         if self._losses > _LOSSES:
             raise error
@@ -275,7 +271,7 @@ class PartitionMaker(BatchMaker, Generic[W]):
 
 
 class ArrayFiles:
-    """Writer of the arrays of a part; ``entries`` has those written."""
+    """Writer of a part's arrays; ``entries`` contains the entries of finished files."""
 
     def __init__(self, directory: Path, prefix: str) -> None:
         self.directory, self._prefix = directory, prefix
@@ -285,7 +281,7 @@ class ArrayFiles:
     def writer(
         self, name: str, dtype: DTypeLike, tail: tuple[int, ...] = ()
     ) -> Iterator[ArrayWriter]:
-        """Open a stream to the file ``name``, and record its entry at the end."""
+        """Open a writer for the file ``name``; record the entry on exit."""
         file = self._prefix + name
         with ArrayWriter(self.directory / file, dtype, tail) as writer:
             yield writer
@@ -304,12 +300,12 @@ class ArrayFiles:
                 writer.write(piece)
 
     def write(self, name: str, dtype: DTypeLike, array: NDArray[Any]) -> None:
-        """Write an array in chunks, releasing mapped ones."""
+        """Write an array in chunks; evicts mapped pages."""
         tail = array.shape[1:]
         self.stream(name, dtype, pieces_of(array, _READ), tail)
 
     def write_rows(self, kind: str, rows: Links, members: str = "nodes") -> None:
-        """Write rows with values."""
+        """Write the offsets, ids, and values of ``rows``."""
         assert rows.weights is not None
         self.write(f"{kind}.offsets", np.uint64, rows.offsets)
         self.write(f"{kind}.{members}", np.uint32, rows.neighbors)
@@ -321,13 +317,13 @@ class ArrayFiles:
         return map_array(self.directory / file, self.entries[file])
 
     def rows(self, kind: str) -> Links:
-        """Map written rows."""
+        """Map rows written by :meth:`write_rows`."""
         offsets, nodes, values = (self.read(f"{kind}.{n}") for n in ("offsets", "nodes", "values"))
         return Links(offsets, nodes, values)
 
 
 def pieces_of(array: NDArray[Any], nbytes: int) -> Iterator[NDArray[Any]]:
-    """Yield an array in chunks of about this many bytes, releasing each afterwards."""
+    """Yield an array in chunks of about ``nbytes`` bytes, evicting each afterwards."""
     step = max(1, nbytes // (array.itemsize * math.prod(array.shape[1:])))
     for low in range(0, len(array), step):
         yield array[low : low + step]
@@ -335,15 +331,15 @@ def pieces_of(array: NDArray[Any], nbytes: int) -> Iterator[NDArray[Any]]:
 
 
 class WholeBuilder(WholeFormat):
-    """Interface of builders of parts without samples."""
+    """The interface of builders of parts without samples."""
 
     elsewhere: Callable[[Iterable[Any]], Iterator[Any]] | None = None
-    """Calls :meth:`piece` on other machines, for each argument, in order."""
+    """Maps :meth:`piece` over arguments on other machines, in order."""
     logged = 0.0
     """Fraction of the work whose results are logged, so that a killed run can resume."""
 
     def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Resources) -> None:
-        """``links`` are those of the part's direction: in-links, or out-links for ``out``."""
+        """``links`` has the part's direction; for ``both``, the out-links."""
         self.graph, self.links, self.plan, self.means = graph, links, plan, means
 
     def piece(self, asked: Any) -> Any:
@@ -352,10 +348,10 @@ class WholeBuilder(WholeFormat):
 
     @abstractmethod
     def estimate(self) -> PartEstimate:
-        """Estimate size, memory and time from a pilot on this graph."""
+        """Estimate size, memory, and time from a pilot on this graph."""
 
     @abstractmethod
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Write the arrays into ``directory`` and return their entries. ``progress`` is called with
+        """Write the arrays to ``directory``; return their entries. ``progress`` is called with
         (done, total) in nodes.
         """

@@ -1,13 +1,12 @@
-"""The plan of one part of an index, and the interface of formats: the positions of its arrays.
+"""Part plans, and the interface of file formats.
 
-Opening an index needs only this module of a layout. ``index/layouts/batch_maker.py`` has the
-interface of builders, ``index/layouts/reader.py`` that of readers. A plan is checked when it is
-created (``index/plan.py``), and builders and readers rely on that.
+Builders (``index/layouts/batch_maker.py``) and readers (``index/layouts/reader.py``) rely on plans
+that are already checked (``index/plan.py``).
 
-A sample is one blob of 32-bit words. The positions of its arrays follow from the number of nodes,
-the settings, and one count per sample (its *members*). So a shard is a concatenation of blobs
+A sample is one blob of 32-bit words. The node count, the settings, and one count per sample (the
+*members*) determine the positions of the blob's arrays. So a shard is a concatenation of blobs
 without a table, and shards of any size contain the same bytes in the same order. Layouts without
-samples are arrays, written as a whole.
+samples consist of arrays that are written as a whole.
 """
 
 from __future__ import annotations
@@ -32,12 +31,12 @@ from cocite.storage import Entry, checksum, disk, map_array, staged_file
 _LABEL = re.compile("[a-z0-9-]*")
 _TURNS = {"in": 0, "out": 16, "both": 0, "any": 0}
 _COMPONENT = 32
-"""Offset of step numbers per component, which keeps the walks of components independent."""
+"""Step number offset per component, which keeps the components' walks independent."""
 
 
 def part_prefix(label: str, direction: str) -> str:
     """Return the prefix of a part's file names. Raises :class:`UsageError` for an invalid label or
-    direction, which could lead outside the store.
+    direction, because the file path could leave the store.
     """
     if direction not in (*DIRECTIONS, NO_LINKS) or not _LABEL.fullmatch(label):
         raise UsageError(f"{label!r} and {direction!r} are no label and direction of a part")
@@ -50,13 +49,12 @@ WANTED = "wanted"
 
 @dataclass(frozen=True)
 class PartRequest:
-    """The selected pages whose samples an index stores.
+    """The selected pages whose data an index stores.
 
-    The file ``path``, with ``entry``, contains the graph id of each node of the index, ascending.
-    Walks use the whole graph; only the data of the selected pages is stored, with new ids in the
-    same order. So scores are bit-identical to those of an index of all pages. Source: Fogaras,
-    Racz, *A scalable randomized method to compute link-based similarity rank on the web graph*,
-    section 6 (an index "truncated to the ODP pages").
+    The file ``path`` contains their graph ids, ascending. Walks use the whole graph, so scores are
+    bit-identical to those of an index of all pages. Source: Fogaras, Racz, *A scalable randomized
+    method to compute link-based similarity rank on the web graph*, section 6 (an index "truncated
+    to the ODP pages").
     """
 
     path: Path
@@ -64,7 +62,7 @@ class PartRequest:
 
     @classmethod
     def of(cls, folder: Path, ids: Words) -> PartRequest:
-        """Describe the file of these ids in ``folder`` without writing it."""
+        """Return the request for these ids, without writing the file in ``folder``."""
         digest = xxhash.xxh3_128_hexdigest(np.ascontiguousarray(ids).view(np.uint8).data)
         return cls(folder / WANTED, Entry("<u4", (ids.size,), digest))
 
@@ -84,24 +82,24 @@ class PartRequest:
             disk.write(file, np.ascontiguousarray(ids).view(np.uint8).data)
 
     def check(self) -> None:
-        """Verify the checksum of the file; raises :class:`Damaged`."""
+        """Verify the file's checksum; raises :class:`Damaged`."""
         if checksum(self.path, self.entry) != self.entry.xxh3_128:
-            raise Damaged(f"{self.path} does not match its checksum. Begin the build again")
+            raise Damaged(f"{self.path} does not match its checksum. Restart the build")
 
     def ids(self) -> Words:
-        """Map the ids in the graph, uint32[count]."""
+        """Map the graph ids, uint32[count]."""
         return map_array(self.path, self.entry)
 
 
 @dataclass(frozen=True)
 class PartPlan:
     """One part: a measure in one direction (``in``, ``out``, ``any``, or ``both`` if the measure
-    uses both jointly), and its weight in the scores.
+    uses both jointly), and the part's weight in scores.
 
-    ``label`` and ``number`` identify the component of a blend; ``fixed`` are query settings that
+    ``label`` and ``number`` identify a blend's component; ``fixed`` contains query settings that
     users cannot choose; ``weighted`` enables link weights. Four fields are only for builds:
-    ``wanted`` are the selected pages, None for all; ``texts`` are the texts to compare; ``old`` are
-    rows that a local refresh keeps; ``joined`` are the parts whose rows a merge copies.
+    ``wanted`` contains the selected pages, or None for all; ``texts``, the texts to compare;
+    ``old``, the rows that a local refresh retains; ``joined``, the parts whose rows a merge copies.
     """
 
     measure: Measure
@@ -119,36 +117,36 @@ class PartPlan:
     joined: tuple[Any, ...] = ()
 
     def stored_nodes(self, nodes: int) -> int:
-        """Return the number of pages to store, for a graph of this many nodes."""
+        """Return the number of pages to store for a graph with ``nodes`` nodes."""
         return nodes if self.wanted is None else self.wanted.count
 
     @property
     def prefix(self) -> str:
-        """Return the prefix of its file names."""
+        """Return the prefix of the part's file names."""
         return part_prefix(self.label, self.direction)
 
     @property
     def turn(self) -> int:
-        """Return the offset of step numbers for random draws."""
+        """Return the step number offset for random draws."""
         return _TURNS[self.direction] + _COMPONENT * self.number
 
     @property
     def by_page(self) -> bool:
-        """Return whether links from pages with many links have less weight."""
+        """Return whether links of pages with many links have less weight."""
         return self.settings.get(HUBS, "plain") != "plain"
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
-        """Return the part's query settings, selected from those of the whole query."""
+        """Select the part's query settings from those of the whole query."""
         return Component(self.measure, fixed=self.fixed).ask_settings(asked)
 
     @property
     def linearized(self) -> bool:
-        """Return whether scores have a linearized form: SimRank with uniform steps."""
+        """Return whether scores have a linearized form, as for SimRank with uniform steps."""
         return self.measure.name == "simrank" and not self.step.weighted
 
     @property
     def in_share(self) -> float:
-        """Return the fraction of steps along the links themselves instead of ``back``."""
+        """Return the fraction of steps along the links; others are along ``back``."""
         return self.settings.get(IN_SHARE, 1.0)
 
     @property
@@ -160,7 +158,7 @@ class PartPlan:
         return step
 
     def to_json(self) -> dict[str, object]:
-        """Return the plan in its manifest form."""
+        """Return the plan as stored in the manifest."""
         value: dict[str, object] = {
             "measure": self.measure.name,
             "direction": self.direction,
@@ -181,32 +179,32 @@ LINE = 16
 
 
 class PartFormat(ABC):
-    """Files of a part of an index."""
+    """The files of a part."""
 
     files: ClassVar[dict[str, str]]
-    """Files without the part's prefix, as in ``storage/FORMAT.md``, for n nodes and m links;
-    excludes shards.
+    """Array declarations by file name without prefix, as in ``storage/FORMAT.md``, for n nodes and
+    m links; excludes shards.
     """
     selects = False
     """Whether the layout can store only selected pages (``index/plan.py``)."""
 
     @classmethod
     def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Return the files of a part with this plan."""
+        """Return the declarations for a part with this plan."""
         return cls.files
 
 
 class SampledFormat(PartFormat):
-    """Files of samples."""
+    """The files of a part with samples."""
 
     files: ClassVar[dict[str, str]] = {MEMBERS: "<u4[N]", DIGESTS: "<u8[N]"}
-    """Files for N samples."""
+    """Array declarations for N samples."""
     shard: ClassVar[str] = "<u4[words]"
-    """Declaration of a shard; :meth:`place` returns its number of words."""
+    """Declaration of a shard; :meth:`place` returns the word count."""
     node_bytes: ClassVar[int] = 0
-    """Bytes per node and sample, in addition to shards."""
+    """Bytes on disk per node and sample, besides shards."""
     carry_node: ClassVar[int] = 8
-    """Bytes of memory per node to convert a sample, in addition to the result."""
+    """Bytes of memory per node for converting a sample, besides the result."""
 
     def carries(self, settings: PartSettings) -> bool:
         """Return whether samples can be converted to another graph (``index/refresh.py``)."""
@@ -214,20 +212,18 @@ class SampledFormat(PartFormat):
 
     @abstractmethod
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the number of 32-bit words of a blob."""
+        """Return the size of a blob in 32-bit words."""
 
     @abstractmethod
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return the values that kernels need for a sample whose blob begins at word ``base``, such
-        as the offsets of its arrays.
+        """Return the values, such as array offsets, that kernels need for a sample whose blob
+        begins at word ``base``.
         """
 
     def place(
         self, nodes: int, members: Sequence[int], settings: PartSettings
     ) -> tuple[NDArray[np.uint64], int]:
-        """Return the kernel rows of the samples in a shard, uint64[samples, values], and its size
-        in words.
-        """
+        """Return a shard's kernel rows, uint64[samples, values], and its size in words."""
         base, rows = 0, []
         for count in members:
             rows.append(self.row(base, nodes, count, settings))
@@ -237,8 +233,8 @@ class SampledFormat(PartFormat):
     def finish(
         self, path: Path, nodes: int, samples: Iterable[tuple[Words, int]], memory: int
     ) -> dict[str, Entry]:
-        """Write data derived from all ``samples`` (words, member count) to files whose names begin
-        with ``path``; return their entries by name.
+        """Write data derived from all ``samples`` (words, member count) to files with the path
+        prefix ``path``; return their entries by name.
         """
         return {}
 
@@ -248,14 +244,14 @@ class SampledFormat(PartFormat):
 
 
 class WholeFormat(PartFormat):
-    """Files of a part without samples."""
+    """The files of a part without samples."""
 
     spreads: ClassVar[bool] = False
     """Whether cluster nodes can make chunks of the part."""
 
     @classmethod
     def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
-        """Return the sizes used in :attr:`files`, other than n and m."""
+        """Return the sizes that occur in :attr:`files`, besides n and m."""
         return {}
 
 
@@ -265,14 +261,12 @@ def is_shard(name: str) -> bool:
 
 
 def shard_file(first: int) -> str:
-    """Return the name, without prefix, of the shard whose first sample is ``first``."""
+    """Return the name, without prefix, of the shard that begins with sample ``first``."""
     return f"{SHARD}{first:06d}"
 
 
 def shard_number(name: str) -> int | None:
-    """Return the number of a shard's first sample, from its name without prefix; None for other
-    files.
-    """
+    """Return the first sample number in a shard's name (without prefix); None for other names."""
     number = name.removeprefix(SHARD)
     if not _NUMBER.fullmatch(number) or name != shard_file(int(number)):
         return None
@@ -280,7 +274,7 @@ def shard_number(name: str) -> int | None:
 
 
 def padded(words: int) -> int:
-    """Return words rounded up to whole cache lines."""
+    """Round ``words`` up to whole cache lines."""
     return -(-words // LINE) * LINE
 
 
@@ -288,7 +282,7 @@ def padded(words: int) -> int:
 
 
 class TextFiles:
-    """Texts in a folder, an archive or a table (``io/readers/tables.py``)."""
+    """Texts in a folder, an archive, or a table (``io/readers/tables.py``)."""
 
     def __init__(self, path: Path) -> None:
         """Raise :class:`InputError` if the path does not exist."""
@@ -298,11 +292,11 @@ class TextFiles:
             )
         self.path = path
         self.counted: Any = None
-        """Counts of the words, set by the first build that counts them."""
+        """Word counts, None until a build has counted them."""
 
     @property
     def digest(self) -> str:
-        """Return a checksum of the names, sizes and times of the files."""
+        """Return a checksum of the files' names, sizes, and modification times."""
         files = sorted(self.path.rglob("*")) if self.path.is_dir() else [self.path]
         found = xxhash.xxh3_128(str(self.path.resolve()).encode(errors="surrogateescape"))
         for file in files:
@@ -314,8 +308,8 @@ class TextFiles:
 
 @dataclass(frozen=True)
 class OldTexts:
-    """Texts of an existing index, for its refresh. ``arrays`` returns an array by (part prefix,
-    name); ``ids`` returns the new id of each old page, uint32[old nodes], NOWHERE if removed.
+    """The texts in an index that is refreshed. ``arrays(prefix, name)`` returns a part's array;
+    ``ids`` returns uint32[old nodes], each old page's new id, or NOWHERE if it was removed.
     """
 
     arrays: Callable[[str, str], NDArray[Any]]

@@ -1,15 +1,15 @@
-"""The memory plan of a build: threads, blocks, and where tokens are stored.
+"""Memory plans of builds: threads, blocks, and the location of walk tokens.
 
     in memory        graph + threads * maker <= budget         the graph stays in memory
-    semi-external    threads * maker + block <= budget         block after block
-    external         buffers + largest block <= budget         tokens and samples in files, too
+    semi-external    threads * maker + block <= budget         one block at a time
+    external         buffers + largest block <= budget         tokens and samples also in files
 
-A maker takes 26.5 bytes per node. In blocks, trees of 16 samples walk together, with one scan of
-the links for each step; if the links exceed the free memory, all samples do, or as many as fit in
-half of the free disk. In the external form, a block takes 21 bytes per node and 4 per link, and
-buffers a quarter of the budget, at most 16 MiB; the budget is at least 4 MiB and a 256th of all
-blocks. A weighted step takes 4 bytes per link, mostly in a scratch file, and with ``hubs`` 4 per
-node in memory. The budget is for data only.
+A maker needs 26.5 bytes per node. With blocks, 16 samples of trees share one scan of the links for
+each step; if the links exceed the free memory, as many samples do as fit in half of the free disk.
+In the external form, a block needs 21 bytes per node and 4 per link, and buffers need a quarter of
+the budget, at most 16 MiB; the budget must be at least 4 MiB and a 256th of all blocks. A weighted
+step needs 4 bytes per link, mostly in a scratch file, and with ``hubs`` 4 bytes per node in memory.
+The budget covers data only.
 """
 
 from __future__ import annotations
@@ -31,24 +31,26 @@ from cocite.storage.spool import Scratch
 
 _LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
-"""Minimum memory of an external build: 4 MiB, or a 256th of all blocks if that is more."""
+"""Minimum memory of an external build: 4 MiB, or a 256th of all blocks if larger."""
 _MOST_ROWS = (16 << 20) // ROW_ROOM
 WALK_NODE, _TREE_NODE = 36, 33
-"""Bytes of scratch per node in the external form, of each sample that walks and of one laid out."""
+"""Scratch bytes per node in the external form: for each walking sample, and for the sample that is
+laid out.
+"""
 _MOST_TOGETHER = 128
-"""Maximum number of samples per batch: each has three open files."""
+"""Maximum number of samples per batch, as each has three open files."""
 _MOST_BLOCKS = 1024
-"""Maximum number of blocks: two tables of four bytes per pair of blocks are in memory."""
+"""Maximum number of blocks, as two tables of four bytes per pair of blocks are in memory."""
 
 
 Progress = Callable[[int, int], None]
-"""Called with units of work, done and total."""
+"""Called with (done, total) in units of work."""
 
 
 @dataclass(frozen=True)
 class StepBytes:
-    """Additional memory of a weighted step: ``link`` bytes per link, ``node`` bytes per node, and
-    ``fixed`` bytes. The step reads ``read`` bytes per link instead of the links' own, if given.
+    """A weighted step's additional memory: ``link`` bytes per link, ``node`` bytes per node, and
+    ``fixed`` bytes. ``read`` overrides the bytes per link that a step reads.
     """
 
     link: int = 0
@@ -57,7 +59,7 @@ class StepBytes:
     fixed: int = 0
 
     def baseline(self, nodes: int) -> int:
-        """Return the bytes in memory for this many nodes."""
+        """Return the bytes in memory for ``nodes`` nodes."""
         return self.node * nodes + self.fixed
 
     def taken(self, links: Links) -> int:
@@ -67,11 +69,13 @@ class StepBytes:
 
 @dataclass(frozen=True)
 class Demand:
-    """Memory needed to build a part. A maker of its ``layout`` takes ``maker(nodes, keep)`` bytes,
-    whose blobs persist with ``keep``; its weighted ``step`` more. In blocks it makes ``together``
-    samples at once, with their state between steps on disk. The external form makes ``external`` at
-    once, 0 if there is none, with two numbers of bytes of ``scratch`` a node: for each sample that
-    walks, and for the one that is laid out.
+    """The memory for building a part.
+
+    ``maker(nodes, keep)`` is the bytes of a maker, whose blobs persist with ``keep``; ``step`` is
+    the additional memory of weighted steps. With blocks, a maker makes ``together`` samples at
+    once, with their state between steps on disk. The external form makes ``external`` samples at
+    once, or is unsupported if 0. It needs ``scratch`` bytes per node: for each walking sample, and
+    for the sample that is laid out.
     """
 
     layout: str
@@ -84,12 +88,13 @@ class Demand:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """The memory, threads and disk that a build may use. ``cuts`` is the first node of every block
-    but the first; ``wanted`` is the requested number of threads. ``rows`` is the number of tokens
-    in transit in the external form, otherwise 0; ``tokens`` the bytes that tokens and trees would
-    take in memory, if that is the reason. ``together`` samples are made at the cost of one if links
-    are read from disk; between their steps they take at most ``scratch_bytes`` on disk. If the
-    graph has partitions, ``apart`` is their number, and each takes the ``memory``.
+    """The memory, threads and disk that a build may use.
+
+    ``cuts`` contains the first node of every block except the first; ``wanted`` is the requested
+    thread count. In the external form, ``rows`` is the number of tokens in transit (otherwise 0),
+    and ``tokens`` the memory that tokens and trees would need, or 0 if that is not the reason.
+    ``together`` samples share each scan of the links, and need at most ``scratch_bytes`` on disk
+    between steps. ``apart`` is the number of graph partitions, each of which needs ``memory``.
     """
 
     memory: int
@@ -108,12 +113,12 @@ class MemoryPlan:
         return self.rows > 0
 
     def scratch(self, folder: Path) -> Scratch:
-        """Return an allocator for arrays as long as the links, on disk if the links are."""
+        """Return an allocator for arrays as long as the links, on disk if the links are on disk."""
         return Scratch.near(folder) if self.cuts or self.external else Scratch(None)
 
     @property
     def keep(self) -> bool:
-        """Return whether blobs must survive while others are made."""
+        """Return whether blobs must remain valid while others are made."""
         return self.threads > 1
 
     @property
@@ -122,7 +127,7 @@ class MemoryPlan:
         text = f"{format_total(self.memory)} of memory on {self.threads} thread"
         text += "s" * (self.threads > 1)
         if self.threads < self.wanted:
-            text += f" (of {self.wanted}: the memory given holds no more)"
+            text += f" (of {self.wanted}: limited by memory)"
         return text
 
     def __str__(self) -> str:
@@ -149,8 +154,8 @@ class MemoryPlan:
 
 @dataclass(frozen=True)
 class PartEstimate:
-    """Estimated cost of a part: ``bytes`` on disk, ``seconds``, and the memory plan ``fit``, None
-    if the part is already finished.
+    """A part's estimated cost: ``bytes`` on disk, ``seconds``, and the memory plan ``fit``, which
+    is None if the part is already finished.
     """
 
     bytes: int
@@ -159,10 +164,10 @@ class PartEstimate:
 
 
 def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
-    """Plan as many threads as fit with all links in memory; otherwise blocks; otherwise the
+    """Plan as many threads as fit with all links in memory, otherwise blocks, otherwise the
     external form.
 
-    Raises :class:`ResourceError` if nothing fits, and :class:`UsageError` for a partitioned graph.
+    Raises :class:`ResourceError` if nothing fits, and :class:`UsageError` for partitioned graphs.
     """
     if isinstance(links, BlockedLinks):
         raise UsageError(
@@ -199,9 +204,10 @@ def fit_partitions(
     need: Callable[[int, int, int], int],
     rows: int = 0,
 ) -> MemoryPlan:
-    """Plan the memory of partitions: as many samples at a time, up to ``together``, as fit at
-    ``need(samples, nodes, links)`` bytes per block. Raises :class:`ResourceError` if not even one
-    fits, and :class:`UsageError` for what partitions do not support.
+    """Plan the memory of partitions, with as many samples at a time as fit, up to ``together``.
+
+    A block needs ``need(samples, nodes, links)`` bytes. Raises :class:`ResourceError` if one sample
+    does not fit, and :class:`UsageError` for options that partitions do not support.
     """
     if part.by_page or part.wanted is not None:
         what = "--hubs" if part.by_page else "--only-nodes"
@@ -223,8 +229,8 @@ def fit_partitions(
 
 
 def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> MemoryPlan:
-    """Plan blocks of the graph with the tokens of a sample in memory: as many threads as fit beside
-    ``block`` bytes, each with one sample if they are made together.
+    """Plan graph blocks with a sample's tokens in memory, and as many threads, up to the samples
+    made together, as fit beside ``block`` bytes.
     """
     nodes, together = links.nodes, demand.together
     scratch = STATE_NODE * nodes * together if together > 1 else 0
@@ -238,16 +244,14 @@ def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> 
     if means.blocks is not None:
         cuts = cut_evenly(links, means.blocks)
         return MemoryPlan(need + block, threads, cuts, 0, 0, 0, together, scratch)
-    # Half of the rest, as reading a block also loads some neighbors of its pages.
+    # Half of the rest, because reading a block also loads some adjacent memory pages.
     cuts = cut_blocks(links, (means.memory - need) // 2, link=demand.step.read)
     memory, wanted = means.memory, means.threads
     return MemoryPlan(memory, threads, cuts, wanted, 0, 0, together, scratch)
 
 
 def _plan_external(links: Links, means: Resources, demand: Demand, tokens: int) -> MemoryPlan:
-    """Plan blocks with tokens on disk; ``tokens`` is their size in memory if that is the reason, or
-    0.
-    """
+    """Plan blocks with tokens on disk; ``tokens`` is their size if it exceeds the memory, or 0."""
     step, most = demand.step, demand.external
     nodes, blocks = links.nodes, means.blocks
     beside = step.baseline(nodes)
@@ -278,9 +282,7 @@ def _plan_external(links: Links, means: Resources, demand: Demand, tokens: int) 
 
 
 def _external_together(nodes: int, blocks: int, rows: int, memory: int, most: int) -> int:
-    """Return how many samples, up to ``most``, have tables that fit in a sixth of the memory,
-    besides buffers and a block.
-    """
+    """Return how many samples, up to ``most``, have tables that fit in a sixth of the memory."""
     for count in range(most, 1, -1):
         if tables(nodes, blocks, rows, count) <= memory // 6:
             return count
@@ -288,16 +290,16 @@ def _external_together(nodes: int, blocks: int, rows: int, memory: int, most: in
 
 
 def samples_together(samples: int, nodes: int, disk: int, node: int = WALK_NODE) -> int:
-    """Return how many samples share a scan of the links. As many as fit in half of the free
-    ``disk``, with ``node`` bytes per node each; at least ``TOGETHER``, and at most as many as the
-    limit on open files allows.
+    """Return how many samples share a scan of the links: as many as fit in half of the free
+    ``disk`` at ``node`` bytes per node, but at least ``TOGETHER``, and at most as many as the limit
+    on open files allows.
     """
     room = disk // 2 // (node * max(1, nodes))
     return max(TOGETHER, min(samples, room, _MOST_TOGETHER))
 
 
 def too_little(layout: str, nodes: int, needed: int, memory: int, how: str) -> ResourceError:
-    """Return the exception for less ``memory`` than the minimum ``needed``."""
+    """Return the exception for ``memory`` below the minimum ``needed``."""
     return ResourceError(
         f"a graph of {nodes:,} nodes needs {format_least(needed)} of memory to index, in blocks "
         f"and {how}; {short_of(memory)}{floor_text(layout)}"

@@ -1,14 +1,14 @@
-"""Parts with remote samples: responses of shards about a node, and the resulting scores.
+"""Scores from remote samples.
 
-Here, a *shard* has some samples of every part. The *row* of a node lists the nodes that it meets in
-any of these samples, with a *code* per sample:
+Here, a *shard* is a server with some samples of every part. A node's *row* lists the nodes that it
+meets in any of these samples, with one *code* per sample:
 
-    walks        uint8    the step at which the two meet, 255 if they do not
-    min-hashes   uint16   the mask of the rings in which they match
+    walks        uint8    the step at which the two nodes meet, 255 if they do not
+    min-hashes   uint16   the mask of the rings in which the two nodes match
 
-Sums, variances, intervals and the order of hits follow from codes, so answers are bit-identical to
-those of an index with exactly the same samples. There is one round; late responses are ignored.
-Cost per shard: ``gather``, and the meeting times of all nodes found.
+Codes determine sums, variances, intervals and the order of hits, so answers are bit-identical to
+those of an index with exactly the same samples. There is one round of requests; late responses are
+ignored. Each shard gathers one list, and computes the meeting times of all nodes found.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class ShardRequest:
-    """Request to a shard: rows of nodes, codes of pairs, and where pairs meet."""
+    """A request to a shard for nodes' rows and pairs' codes."""
 
     rows: tuple[int, ...] = ()
     pairs: tuple[Pair, ...] = ()
     ways: bool = False
-    """Whether to return the walks, or common winners, of the pairs."""
+    """Whether to return the pairs' walks or common winners."""
 
 
 class Row(NamedTuple):
-    """``ids`` uint32[h], ascending, and ``codes`` [h, samples]. ``whole`` means that these are all
-    nodes that the node meets.
+    """A node's row: ``ids`` uint32[h], ascending, and ``codes`` [h, samples]. ``whole`` means that
+    ``ids`` contains all nodes that the node meets.
     """
 
     ids: Ids
@@ -63,8 +63,8 @@ class Row(NamedTuple):
 
 
 class ShardResponse(NamedTuple):
-    """Response of a shard for one part: its sample ``numbers`` int64[s], ascending; rows by node;
-    walks by node, uint32[s, length]; and common winners by pair, of the same shape.
+    """A shard's response for one part: sample ``numbers`` int64[s], ascending; ``rows`` by node;
+    ``walks`` uint32[s, length] by node; and ``common`` winners uint32[s, length] by pair.
     """
 
     numbers: Ints
@@ -73,12 +73,12 @@ class ShardResponse(NamedTuple):
     common: dict[Pair, Ids]
 
 
-# -- where the samples are ------------------------------------------------------------------
+# -- on the shards --------------------------------------------------------------------------
 
 
 def tell(reader: SummingReader, wanted: ShardRequest, settings: PartSettings) -> ShardResponse:
-    """Return the response of a shard for one part. Codes do not depend on ``settings``, so those of
-    any query will do.
+    """Return a shard's response for one part. Codes do not depend on ``settings``, so any query's
+    settings suffice.
     """
     rows = {node: _row(reader, node, settings) for node in wanted.rows}
     others: dict[int, list[int]] = {}
@@ -117,13 +117,13 @@ def _encode(reader: Reader, node: int, ids: Ids) -> Codes:
     return np.ascontiguousarray(found.T)
 
 
-# -- where they are added up ----------------------------------------------------------------
+# -- on the coordinator ---------------------------------------------------------------------
 
 
 class RemoteSamples:
-    """Responses of all shards for one part, ordered by sample number.
+    """All shards' responses for one part, ordered by sample number.
 
-    Raises :class:`Damaged` for responses that do not match an index of this many ``nodes``.
+    Raises :class:`Damaged` if the responses do not match an index of ``nodes`` nodes.
     """
 
     def __init__(self, told: Sequence[ShardResponse], nodes: int) -> None:
@@ -145,15 +145,15 @@ class RemoteSamples:
                     raise Damaged("a shard answered for another index: restart it")
 
     def rows(self, node: int) -> Iterator[tuple[Ints, Row]]:
-        """Yield, for each shard, the positions of its samples and its row of ``node``."""
+        """Yield each shard's sample positions and row of ``node``."""
         for places, each in zip(self._places, self._reported, strict=True):
             yield places, each.rows[node]
 
     def encoded_meetings(
         self, node: int, others: Ids, nothing: int, kind: type[np.generic]
     ) -> Codes:
-        """Return [samples, h]: the codes of ``node`` with ``others``; ``nothing`` where they do not
-        meet.
+        """Return [samples, h]: the codes of ``node`` with ``others``, or ``nothing`` where the two
+        do not meet.
         """
         found = np.full((self.numbers.size, others.size), nothing, kind)
         for places, row in self.rows(node):
@@ -172,28 +172,28 @@ class RemoteSamples:
         return found
 
     def walks(self, node: int, length: int) -> Ids:
-        """Return the walks of ``node``, uint32[samples, length]."""
+        """Return the node's walks, uint32[samples, length]."""
         return self._merged([each.walks[node] for each in self._reported], length)
 
     def common(self, pair: Pair, length: int) -> Ids:
-        """Return the common winners of a pair, uint32[samples, length]."""
+        """Return the pair's common winners, uint32[samples, length]."""
         return self._merged([each.common[pair] for each in self._reported], length)
 
 
 class _DecodedRows(SummingReader):
-    """Reader of a part from the responses of shards."""
+    """Reader of a part from shard responses."""
 
     response: RemoteSamples
 
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
-        """Return None, as no kernel supports it."""
+        """Return None: no kernel supports remote samples."""
         return None
 
     @abstractmethod
     def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
-        """Return uint64[codes, 2]: the value of each code and its square, in fixed point."""
+        """Return uint64[codes, 2]: each code's value and squared value, in fixed point."""
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up the rows of all shards."""
@@ -211,7 +211,7 @@ class _Meetings(_DecodedRows, MeetingReader):
     """Reader whose codes are meeting times."""
 
     def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
-        """Return values by meeting time; 0 from 16 on."""
+        """Return the values by meeting time, which are 0 for times of 16 or more."""
         found = np.zeros((256, 2), np.uint64)
         worth = weights_of(self.weight(settings).values)
         found[: len(worth)] = worth
@@ -219,21 +219,21 @@ class _Meetings(_DecodedRows, MeetingReader):
         return found
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """Return the meeting times in all samples, uint8[samples, h]; 255 without a meeting."""
+        """Return uint8[samples, h]: the meeting times, or 255 without a meeting."""
         found: Times = self.response.encoded_meetings(node, others, int(NEVER), np.uint8)
         return found
 
 
 class _Walks(_Meetings, WalkReader):
-    """Reader with walks, if they were requested."""
+    """Reader with walks, which must have been requested."""
 
     def walks(self, node: int) -> Ids:
-        """Return the walk of a node in every sample."""
+        """Return the node's walk in every sample."""
         return self.response.walks(node, self.part.settings[LENGTH])
 
 
 class RemoteTrees(_Meetings, TreeReader):
-    """Layouts ``trees`` and ``packed``: walks are recomputed on the graph, if available."""
+    """The layouts ``trees`` and ``packed``; walks are repeated on the graph if it is available."""
 
 
 class RemotePaths(_Walks, PathReader):
@@ -248,18 +248,18 @@ class RemoteMinhash(_DecodedRows, MinhashReader):
     """The layout ``minhash``, with masks as codes."""
 
     def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
-        """Return values by mask."""
+        """Return the values by mask."""
         return self.table(settings)
 
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return uint16[samples, h]: the masks of a node with ``others``, which must not include
-        it.
+        """Return uint16[samples, h]: the masks of ``node`` with ``others``, which must not contain
+        ``node``.
         """
         found: Masks = self.response.encoded_meetings(node, others, 0, np.uint16)
         return found
 
     def common(self, first: int, second: int) -> Ids:
-        """Return the common winners of two different nodes, for all samples and rings."""
+        """Return the common winners of two different nodes by sample and ring."""
         return self.response.common((first, second), self.length)
 
 
@@ -270,11 +270,11 @@ SPREAD: dict[str, type[_DecodedRows]] = {
     "paths": RemotePaths,
     "trees": RemoteTrees,
 }
-"""Layouts whose samples can be remote."""
+"""Readers of the layouts whose samples can be remote."""
 
 
 def refuse_layout(layout: str) -> None:
-    """Raise :class:`UsageError` for a layout whose samples affect every pair of nodes."""
+    """Raise :class:`UsageError` for a layout whose samples cannot be remote."""
     if layout not in SPREAD:
         raise UsageError(
             f"an answer in the layout {layout} covers all nodes, which is too long to send "
@@ -283,7 +283,7 @@ def refuse_layout(layout: str) -> None:
 
 
 def remote_reader(part: StoredPart, response: RemoteSamples) -> Reader:
-    """Return a reader of a part for the responses of shards."""
+    """Return a reader of a part from shard responses."""
     fresh = part.freshness
     if not np.array_equal(fresh.held, response.numbers):
         fresh = replace(fresh, there=(response.numbers,))

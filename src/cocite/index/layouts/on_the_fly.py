@@ -1,7 +1,7 @@
-"""A part of an index with one page more, a *draft*, that the graph lacks (``graph/graph.py``).
+"""Parts extended by a page that is not in the graph (``graph/graph.py``).
 
-Its links are those of the graph and of the draft, turned round and summed up when they are first
-needed. Whatever of the part as it was built still holds is read from that.
+The extended links are computed on first use. Data that the page does not change is read from the
+stored part.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from cocite.resources import Resources
 from cocite.storage.spool import Scratch
 
 LinksOf = Callable[[str, bool], Links]
-"""The links of a direction, with weights if they are used."""
+"""(Direction, whether weighted) -> links."""
 
 
 def memoized_links(make: LinksOf) -> LinksOf:
-    """Return ``make`` with a cache. Safe to share between threads."""
+    """Return ``make`` with a thread-safe cache."""
     made: dict[tuple[str, bool], Links] = {}
     lock = threading.Lock()
 
@@ -44,8 +44,8 @@ def memoized_links(make: LinksOf) -> LinksOf:
 
 
 class DraftEnds:
-    """The links of a graph with an added page, made on request; ``before`` returns the links
-    without it. Safe to share between threads.
+    """The links of a graph with an added page, computed on request; ``before`` returns the links
+    without the page. Thread-safe.
     """
 
     def __init__(self, before: LinksOf, page: UnseenPage, means: Resources) -> None:
@@ -59,29 +59,29 @@ class DraftEnds:
 
 @dataclass(frozen=True)
 class DraftPart(StoredPart):
-    """One part of an index with a draft added: ``built`` is the part without it."""
+    """A part with an added page; ``built`` is the part without the page."""
 
     ends: DraftEnds = field(kw_only=True)
     built: StoredPart = field(kw_only=True)
 
     @classmethod
     def extending(cls, part: StoredPart, ends: DraftEnds, freshness: Freshness) -> DraftPart:
-        """Return the part with one node more."""
+        """Return ``part`` with one more node."""
         facts = {name: getattr(part, name) for name in StoredPart.__dataclass_fields__}
         facts |= {"nodes": part.nodes + 1, "freshness": freshness}
         return cls(**facts, ends=ends, built=part)
 
     @property
     def on_the_fly(self) -> bool:
-        """Return True: it uses the readers for drafts."""
+        """Return True, which selects the readers for unseen pages."""
         return True
 
     def links(self, way: str) -> Links:
-        """Return the links of the graph: ``in``, ``out`` or ``any`` (``way``)."""
+        """Return the extended links in direction ``way``: ``in``, ``out`` or ``any``."""
         return self.ends.links(way, self.weighted)
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return the arrays of the layout ``links`` other than links: norms, or degrees."""
+        """Compute the norms or the degrees of the layout ``links``."""
         from cocite.index.layouts.links.build import link_degrees, link_norms
 
         if name == DEGREES:

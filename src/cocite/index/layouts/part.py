@@ -1,4 +1,4 @@
-"""An opened part of an index: files, shards of samples, and settings."""
+"""An open part of an index: files, shards of samples, and settings."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class DamagedShard(Damaged):
 
 @dataclass(frozen=True)
 class Shard:
-    """A run of samples: the mapped words, and the kernel row of each sample (``blobs``).
+    """Consecutive samples: the mapped words, and each sample's kernel row (``blobs``).
 
-    ``first`` is the position of its first sample among the available ones, ``number`` its number.
+    ``first`` is the first sample's position among the available samples, ``number`` its number.
     """
 
     first: int
@@ -55,19 +55,19 @@ class Shard:
 
     @property
     def samples(self) -> int:
-        """Return its number of samples."""
+        """Return the number of samples in the shard."""
         return len(self.blobs)
 
 
 @dataclass(frozen=True)
 class StoredPart(PartPlan):
-    """One part of an index, as planned and stored."""
+    """One stored part of an index."""
 
     store: Store = field(kw_only=True)
     nodes: int = field(kw_only=True)
     freshness: Freshness = field(kw_only=True)
     format: PartFormat = field(kw_only=True)
-    """Files of the layout."""
+    """The layout's files."""
     only: int | None = field(kw_only=True, default=None)
     """Number of leading samples to use; None for all."""
 
@@ -78,11 +78,11 @@ class StoredPart(PartPlan):
 
     @property
     def plan(self) -> PartPlan:
-        """Return the plan of the part."""
+        """Return the part's plan."""
         return PartPlan(**{each.name: getattr(self, each.name) for each in fields(PartPlan)})
 
     def to_json(self) -> dict[str, Any]:
-        """Return the description that ``cocite info`` prints."""
+        """Return the part's description in ``cocite info``."""
         return {
             "measure": self.measure.name,
             "direction": self.direction,
@@ -94,8 +94,8 @@ class StoredPart(PartPlan):
         }
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
-        """Return the part's query settings, from those of the index. The last result is cached, as
-        it is the same for a whole batch.
+        """Select the part's query settings from those of the whole query. The last result is
+        cached, as it applies to a whole batch.
         """
         last: tuple[WholeSettings, PartSettings] | None = self.__dict__.get("_last_asked")
         if last is None or last[0] is not asked:
@@ -103,24 +103,22 @@ class StoredPart(PartPlan):
         return last[1]
 
     def evidence(self, asked: WholeSettings) -> str:
-        """Return the kind of evidence for a query; the default if the measure has no such
-        setting.
-        """
+        """Return a query's kind of evidence, or the default if the measure has no such setting."""
         return self.ask_settings(asked).get(EVIDENCE, EVIDENCE.default)
 
     @property
     def samples(self) -> int:
-        """Return the number of samples to use, for a measure with samples."""
+        """Return the number of samples to use."""
         there = self.freshness.there
         samples = there[0].size if there else self.settings[SAMPLES]
         return samples if self.only is None else self.only
 
     def array(self, name: str) -> NDArray[Any]:
-        """Map the array ``name`` of this part."""
+        """Map the part's array ``name``."""
         return self.store.array(self.prefix + name)
 
     def links(self, way: str) -> Links:
-        """Map the in-links or out-links (``way``) of a part in the layout ``links``."""
+        """Map the links in direction ``way`` of a part in the layout ``links``."""
         from cocite.graph.blocks import Links
 
         weighted = f"{self.prefix}{way}_weights" in self.store.manifest.files
@@ -130,31 +128,31 @@ class StoredPart(PartPlan):
             self.array(f"{way}_weights") if weighted else None,
         )
         if links.nodes != self.nodes:
-            raise Damaged(f"{self.store.path}: its links are not those of {self.nodes:,} nodes")
+            raise Damaged(f"{self.store.path}: the links are not for {self.nodes:,} nodes")
         return links
 
     def damaged(self, first: int) -> Damaged:
-        """Return the error for the shard that holds the sample at position ``first`` and whose
-        offsets or node ids are out of range.
+        """Return the error for out-of-range offsets or node ids in the shard that contains the
+        sample at position ``first``.
         """
         number = max(each.number for each in self.shards if each.first <= first)
         name = self.prefix + shard_file(number)
         return DamagedShard(str(self.damaged_file(shard_file(number))), name)
 
     def damaged_file(self, name: str) -> Damaged:
-        """Return the error for a file whose offsets or node ids are out of range."""
+        """Return the error for out-of-range offsets or node ids in a file."""
         path = self.store.path
         return Damaged(
-            f"{path / (self.prefix + name)} is damaged; see: cocite verify {path}. Copy the index "
-            "again from where it was whole, or build it again"
+            f"{path / (self.prefix + name)} is damaged; see: cocite verify {path}. Restore the "
+            "index from an intact copy, or rebuild it"
         )
 
     @cached_property
     def shards(self) -> tuple[Shard, ...]:
-        """Return all available shards with samples in use, in order."""
+        """Return the available shards that contain samples to use, in order."""
         members, numbers = self.array(MEMBERS), self.freshness.numbers
         if members.size != self.settings[SAMPLES]:
-            raise Damaged(f"{self.store.path}: its shards do not hold {members.size} samples")
+            raise Damaged(f"{self.store.path}: the shards do not contain {members.size} samples")
         format_, shards, place = self.format, list[Shard](), 0
         assert isinstance(format_, SampledFormat)
         for name, run in self.runs.items():
@@ -166,14 +164,15 @@ class StoredPart(PartPlan):
             blobs, size = format_.place(self.nodes, counts, self.settings)
             if size != words.size:
                 raise Damaged(
-                    f"{self.store.path / name} does not hold samples {run.start} to {run.stop - 1}"
+                    f"{self.store.path / name} does not contain samples {run.start} to "
+                    f"{run.stop - 1}"
                 )
             shards.append(Shard(place, words, blobs[: max(0, self.samples - place)], run.start))
             place += len(run)
         return tuple(shard for shard in shards if shard.samples)
 
     def of(self, numbers: Ints) -> StoredPart:
-        """Return the part limited to the samples ``numbers``, ascending."""
+        """Return the part with only the samples ``numbers``, ascending."""
         shards, place = list[Shard](), 0
         for shard in self.shards:
             own = np.arange(shard.number, shard.number + shard.samples)
@@ -192,13 +191,13 @@ class StoredPart(PartPlan):
         return max(1, _AT_ONCE // self.nodes)
 
     def slices(self) -> Iterator[slice]:
-        """Yield slices of all samples; checks the deadline before each."""
+        """Yield slices of all samples; checks the deadline before each slice."""
         for low in range(0, self.samples, self.at_once):
             check()
             yield slice(low, low + self.at_once)
 
     def pieces(self) -> Iterator[Shard]:
-        """Yield the shards, divided if large; checks the deadline before each."""
+        """Yield the shards, dividing large ones; checks the deadline before each."""
         most = self.at_once
         for shard in self.shards:
             for low in range(0, shard.samples, most):
@@ -211,16 +210,16 @@ class StoredPart(PartPlan):
 
     @property
     def runs(self) -> dict[str, range]:
-        """Return the sample numbers of each shard file, in order."""
+        """Map each shard file to its sample numbers, in order."""
         return runs_of(self.store, self.prefix, self.freshness.numbers.start, self.settings)
 
 
 def runs_of(store: Store, prefix: str, oldest: int, settings: PartSettings) -> dict[str, range]:
-    """Return the sample numbers of each shard file of a part; its first sample is ``oldest``."""
+    """Map each shard file of a part to its sample numbers, which begin at ``oldest``."""
     start = prefix + SHARD
     names = [name for name in store.manifest.files if name.startswith(start)]
     firsts = sorted((int(name.removeprefix(start)), name) for name in names)
     if not firsts or firsts[0][0] != oldest:
-        raise Damaged(f"{store.path}: its shards do not begin with sample {oldest}")
+        raise Damaged(f"{store.path}: the shards do not begin with sample {oldest}")
     ends = [*(first for first, _ in firsts[1:]), oldest + settings[SAMPLES]]
     return {name: range(first, end) for (first, name), end in zip(firsts, ends, strict=True)}

@@ -1,14 +1,14 @@
-"""The interface of readers: scores of a pair, of all nodes, and reasons; and the table of layouts.
+"""The interface of readers, and the table of layouts.
 
-An index is a sum of *parts*, each a measure in one direction with a weight; a reader answers for
-one part. ``related`` equals ``similarity`` with every node, sorted, to the bit: scores are integer
-grains (``kernels/totals.py``), added up in one way. Every measure is a sum over pages, and the
-terms are its reasons (:class:`Reasons`): where walks meet, common neighbors or features, last
-steps.
+A reader answers for one part of an index. Scores are whole grains (``kernels/totals.py``), so the
+order of summation cannot change them, and ``related`` equals sorting ``similarity`` over all nodes,
+to the bit. Every measure is a sum over pages, whose terms are the reasons (:class:`Reasons`):
+meeting points, common neighbors or features, or last steps.
 
-A query adds up in arrays over all nodes (:class:`QueryScratch`), of which only touched pages exist:
-related nodes have nearby ids, so an array is ten times faster than a hash table. A new page takes 2
-us, so the scratch is reused, all zero between queries, and released once too many pages exist.
+Queries sum in arrays over all nodes (:class:`QueryScratch`), in which only touched memory pages
+exist. Related nodes have nearby ids, so arrays are ten times faster than hash tables. A new memory
+page takes 2 us, so the scratch is reused, all zero between queries, and freed once too many pages
+exist.
 """
 
 from __future__ import annotations
@@ -41,14 +41,13 @@ if TYPE_CHECKING:
 
 
 Paths = tuple[list[int], list[int]]
-"""Paths from both nodes to the page: ids, the page last; empty if unknown."""
+"""Paths from both nodes to a page, as ids that end with the page; empty if unknown."""
 
 
 @dataclass(frozen=True)
 class Graphs:
-    """Access to the graphs of an index. ``find`` returns the graph with a digest, None if it is
-    missing, and raises an error if no graph is available at all. ``means`` are the resources for
-    data derived from them.
+    """Access to an index's graphs. ``find`` returns the graph with a digest, or None; it raises an
+    error if no graph is available. ``means`` are the resources for data derived from the graphs.
     """
 
     find: Callable[[str], Graph | None]
@@ -57,13 +56,12 @@ class Graphs:
 
 @dataclass(frozen=True)
 class Reasons:
-    """The reasons of one part for two different nodes, each page once, in no particular order.
+    """The reasons for one part's score of two different nodes, each page once, unordered.
 
-    ``nodes`` uint32[r] are the pages and ``shares`` float64[r] what each adds to the part's score;
-    ``path`` returns the paths to the page of a row; ``samples`` int64[r] counts the samples in
-    which it was the reason, None without samples. Ids from the number of nodes on are words, or
-    names of removed pages, in the order of ``gone``. ``unattributed`` is the share of unknown
-    pages.
+    ``nodes`` uint32[r] contains the pages, and ``shares`` float64[r] each page's contribution to
+    the score. ``path`` returns the paths to the page in a row. ``samples`` int64[r] counts the
+    samples that contribute to a page, or is None. The i-th id beyond the nodes is the word or
+    removed page named ``gone[i]``. ``unattributed`` is the contribution of unknown pages.
     """
 
     nodes: Ids
@@ -74,7 +72,7 @@ class Reasons:
     unattributed: float = 0.0
 
     def named(self, ids: list[int], names: Names) -> tuple[str, ...]:
-        """Return the names of some ids, including removed pages."""
+        """Return the names of ``ids``, which may include entries of ``gone``."""
         there = [node for node in ids if node < len(names)]
         known = iter(names.names(np.array(there, np.uint32)))
         return tuple(
@@ -87,10 +85,10 @@ NOTHING = Reasons(np.empty(0, np.uint32), np.empty(0), lambda row: ([], []))
 
 
 def apportioned(score: float, nodes: Ids, worths: Floats, path: Callable[[int], Paths]) -> Reasons:
-    """Divide a score among ``nodes`` in proportion to their ``worths``, omitting those of 0.
+    """Divide a score among ``nodes`` in proportion to ``worths``, omitting nodes with worth 0.
 
-    For measures whose sum has a divisor that does not depend on its terms. ``path`` is called with
-    a node's id.
+    Suits measures that divide a sum by a value independent of the terms. ``path`` is called with a
+    node's id.
     """
     found = worths > 0
     if score <= 0 or not found.any():
@@ -103,28 +101,27 @@ def apportioned(score: float, nodes: Ids, worths: Floats, path: Callable[[int], 
 
 
 _MOST_MEMORY, _MOST_SHARE = 1 << 28, 32
-"""Bytes of scratch that a thread may keep between two queries; or, if that is more, this fraction
-(1/n) of the memory that is free when the first scratch is made, and less where there are many
-cores.
+"""Maximum scratch that a thread keeps between queries: this many bytes or, if larger, the fraction
+1/n of the memory that was free at first use, where n is at least 4 per core.
 """
 _PAGE = 4096
 NODE_SCRATCH = 44
 """Bytes of scratch per node and thread."""
 _RUN, _RECORD = 4 << 16, 16
-"""Bytes that a question maps a sample, about: some runs, and 64 kB around each; and bytes of a node
-in a sample.
+"""Approximate bytes mapped per query and sample (some runs, and 64 kB around each), and bytes per
+node and sample.
 """
 
 
 class QueryScratch:
-    """Sums of one thread, for indexes of at most ``nodes`` nodes.
+    """One thread's sums, for indexes of at most ``nodes`` nodes.
 
-    ``totals`` float64[nodes, 2] (grains, variance) of the nodes ``touched[:have]``; ``sums``
-    uint64[nodes, 2], ``marks`` uint32[nodes] and ``used`` for a part's own samples, reset to zero
-    after the part. ``touched`` and ``used`` uint32[2 nodes + 1] have space for twice the nodes, so
-    that kernels need to check for damaged files only now and then. Packed trees use one more row of
-    the sums, as ``changes``, and all marks as ``bytes`` uint8 and ``eights`` uint64. ``below``
-    keeps scores below 0, as others will be added to them.
+    ``totals`` float64[nodes, 2] contains (grains, variance) for the nodes ``touched[:have]``. Each
+    part uses ``sums`` uint64[nodes, 2], ``marks`` uint32[nodes] and ``used``, and resets them to
+    zero. ``touched`` and ``used`` uint32[2 nodes + 1] have capacity for twice the nodes, so that
+    kernels can check for damaged files less often. Packed trees use the sums with one more row
+    (``changes``), and the marks as ``bytes`` uint8 and ``eights`` uint64. If ``below`` is true,
+    negative scores are retained, because other parts will be added.
     """
 
     def __init__(self, nodes: int) -> None:
@@ -146,7 +143,7 @@ class QueryScratch:
         self.lend(nodes)
 
     def lend(self, nodes: int) -> None:
-        """Size the arrays for this many nodes, so that larger ids are detected."""
+        """Limit the arrays to ``nodes`` nodes, so that larger ids are detected."""
         if nodes == self._lent:
             return
         self._lent = nodes
@@ -161,18 +158,18 @@ class QueryScratch:
 
     @property
     def scores(self) -> Floats:
-        """Return the sums as float64[nodes, 2]: exact scores, and the residuals of a push."""
+        """Return the sums as float64[nodes, 2]: exact scores, and a push's residuals."""
         return self.sums.view(np.float64)
 
     def list_once(self) -> None:
-        """Remove duplicate nodes, listed again after their total was 0."""
+        """Remove duplicates, which arise when a node is listed again after its total was 0."""
         nodes = np.unique(self.touched[: self.have])
         self.have = nodes.size
         self.touched[: nodes.size] = nodes
 
     def note_sums(self, count: int) -> None:
-        """Record an answer that touched the nodes ``used[:count]``, in sums that are uint64[nodes].
-        For small graphs, all pages of these may stay.
+        """Record that an answer touched the nodes ``used[:count]`` of sums uint64[nodes]. Does
+        nothing for small graphs, whose scratch is always within the limit.
         """
         if 2 * _PAGE * self._pages.size > self._most:
             self._pages[self.used[:count] // (_PAGE // 8)] = True
@@ -180,37 +177,31 @@ class QueryScratch:
 
     @property
     def worn(self) -> bool:
-        """Return whether it may use too many pages to be reused."""
+        """Return whether the scratch may occupy too many memory pages to be reused."""
         most = min(NODE_SCRATCH * self.nodes, 2 * _PAGE * self.wear)
         return most + _PAGE * int(np.count_nonzero(self._pages)) + 4 * self._longest > self._most
 
 
 def pages_memory(nodes: int, samples: int) -> int:
-    """Return the bytes of an index that the system maps for a question: some runs a sample, and
-    what is around them.
-    """
+    """Return the bytes of an index that the system maps for a query, including readahead."""
     return (samples + 1) * min(_RUN, _RECORD * nodes)
 
 
 def release_pages(store: Store, memory: int, since: int = 0) -> None:
-    """Release the pages of an index if the process takes more than ``memory`` bytes beyond
-    ``since``.
-    """
+    """Release the index's mapped pages if the process uses over ``memory + since`` bytes."""
     if resident() > memory + since:
         store.evict()
 
 
 @cache
 def _free() -> int:
-    """Return the free memory in bytes, cached: the look-up takes longer than a query."""
+    """Return the free memory in bytes, cached because the lookup takes longer than a query."""
     return available()
 
 
 def _mapped(size: int) -> NDArray[np.uint8]:
-    """Return a zeroed array whose pages are allocated on first touch, so a few scattered cells take
-    no huge pages.
-
-    Private to this process: a forked child has its own.
+    """Return a zeroed array whose pages are allocated on first touch, without huge pages, so that
+    scattered cells take little memory. The mapping is private: a forked child gets a copy.
     """
     if not hasattr(mmap, "MAP_PRIVATE"):  # Windows
         return np.zeros(size, np.uint8)
@@ -225,7 +216,7 @@ _local = threading.local()
 
 @contextmanager
 def borrowed(nodes: int) -> Iterator[QueryScratch]:
-    """Lend this thread's scratch, all zero; it is reused only if the query succeeds."""
+    """Yield this thread's scratch, all zero, which is reused only if the query succeeds."""
     found: QueryScratch | None = getattr(_local, "scratch", None)
     if found is None or found.nodes < nodes or found.worn:
         found = QueryScratch(nodes)
@@ -242,15 +233,15 @@ Values = tuple[Floats, Floats]
 
 
 class Estimate(NamedTuple):
-    """A score in grains and the variance of its estimate: 0 if exact, NaN if unknown."""
+    """A score in grains, and its variance: 0 if the score is exact, NaN if unknown."""
 
     grains: float
     variance: float
 
 
 class Span(NamedTuple):
-    """Range of sample values: the least value, the least exact value that a sample may represent,
-    the largest value.
+    """The range of sample values: the least value, the least exact value that a sample may
+    represent, and the largest value.
     """
 
     least: float
@@ -258,18 +249,18 @@ class Span(NamedTuple):
     most: float
 
     def plus(self, other: Span, weight: float) -> Span:
-        """Return the span of the values plus ``weight`` times some others."""
+        """Return the span of the values plus ``weight`` times values in ``other``."""
         return Span(*(a + weight * b for a, b in zip(self, other, strict=True)))
 
     @property
     def width(self) -> float:
-        """Return R."""
+        """Return the largest minus the least value."""
         return self.most - self.least
 
 
 class ListedHits(NamedTuple):
-    """Hits as returned: uint32[h]; float64[h, 4] (score, standard error, ends of the interval); and
-    the number of certain ranks, None if they follow from the intervals.
+    """Hits: ``ids`` uint32[h]; ``rows`` float64[h, 4] (score, standard error, interval ends); and
+    the number of ``certain`` ranks, or None if the intervals determine it.
     """
 
     ids: Ids
@@ -278,8 +269,8 @@ class ListedHits(NamedTuple):
 
 
 class PairEvidence(NamedTuple):
-    """Result of a part for many pairs of different nodes: ``estimates`` float64[pairs, 2], grains
-    and variances; ``values(some)`` for a slice of them, like :meth:`SampledReader.values`.
+    """One part's scores of many pairs of different nodes. ``estimates`` float64[pairs, 2] contains
+    grains and variances; ``values`` returns a slice's values like :meth:`SampledReader.values`.
     """
 
     estimates: Floats
@@ -287,10 +278,10 @@ class PairEvidence(NamedTuple):
 
 
 class Reader(ABC):
-    """Answers queries from one part of an index. Threads may share it."""
+    """Answers queries from one part of an index. Threads may share a reader."""
 
     signed = False
-    """Whether scores, and so sums over parts, may be below 0."""
+    """Whether scores, and therefore sums over parts, may be negative."""
 
     def __init__(self, part: StoredPart) -> None:
         self.part = part
@@ -306,8 +297,8 @@ class Reader(ABC):
 
     @property
     def pairs_from(self) -> int | None:
-        """Return the number of pairs from which :meth:`pairs` is faster than single pairs; None if
-        it is not supported.
+        """Return the number of pairs from which :meth:`pairs` beats :meth:`pair`; None if
+        :meth:`pairs` is unsupported.
         """
         return None
 
@@ -317,37 +308,38 @@ class Reader(ABC):
 
     @abstractmethod
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add the scores of all nodes but ``node``, times the part's weight, to the totals."""
+        """Add the scores of all nodes except ``node``, times the part's weight, to the totals."""
 
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
-        """Return the best ``k`` of ``node`` with at least ``floor`` grains, with intervals by
-        betting, in one call, or None if this is not the only part or does not support it.
-        Bit-identical to the separate methods. ``bets`` are the wealth at which a mean is rejected,
-        and the rounding error of sums.
+        """Return the ``k`` best hits of ``node`` with at least ``floor`` grains, and their betting
+        intervals, in one call; None if unsupported, or if the index has other parts.
+
+        Results are bit-identical to those of the separate methods. ``bets`` contains the wealth at
+        which a mean is rejected, and the rounding error of sums.
         """
         return None
 
     def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """Return the same for the first of some nodes, at least one, if one kernel can compute it;
-        for batches without deadlines. Fastest if adjacent nodes are similar. Omits intervals if no
-        wealth rejects a mean.
+        """Return the same as :meth:`at_once` for one or more of the first ``nodes``, or None.
+
+        Used for batches without deadlines; fastest if adjacent nodes are similar. Omits intervals
+        if no wealth rejects a mean.
         """
         return None
 
     def variances(self, node: int, others: Ids, settings: PartSettings) -> Floats:
-        """Return float64[h]: the variances of the best hits that ``gather`` omitted; by default 0.
-
-        For readers that need more data for a variance than for a score.
+        """Return float64[h]: the hits' variances (default: 0), for readers whose ``gather`` omits
+        variances because they need more data than scores.
         """
         return np.zeros(others.size)
 
     def settle_exact(self, scratch: QueryScratch, count: int) -> None:
-        """Add the exact scores of ``scratch.used[:count]``, whole grains in ``scratch.scores``,
-        times the part's weight, to the totals.
+        """Add the exact scores of ``scratch.used[:count]``, which are whole grains in
+        ``scratch.scores``, times the part's weight, to the totals.
         """
         from cocite.kernels import totals
 
@@ -356,16 +348,14 @@ class Reader(ABC):
 
     @abstractmethod
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the pages behind the score of two different nodes; their shares add up to it.
+        """Return the pages behind the score of two different nodes; the shares add up to the score.
 
-        ``graphs`` provides the graphs of samples if the part does not store enough.
+        ``graphs`` provides the samples' graphs, for parts that do not store enough.
         """
 
     def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
-        """Return float64[h, 2]: how far the exact scores may be below and above the computed ones;
-        by default 0.
-
-        Covers only certain bounds, not the uncertainty of samples.
+        """Return float64[h, 2]: how far exact scores may be below and above the computed scores
+        (default: 0), apart from sampling errors.
         """
         return np.zeros((others.size, 2))
 
@@ -374,14 +364,15 @@ class SampledReader(Reader):
     """A part whose scores are means over samples."""
 
     def known(self, first: int, second: int) -> int:
-        """Return how many samples know both nodes; they are the newest ones."""
+        """Return the number of samples that contain both nodes, which are the newest samples."""
         return int(self.part.freshness.knowing(first, np.array([second]))[0])
 
     @abstractmethod
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
-        """Return two float64[samples, h]: the value of each sample for ``node`` and others, which
-        must differ from it, and an upper bound on the exact value if a sample is truncated. Values
-        of samples that do not know both nodes are undefined.
+        """Return two float64[samples, h]: the sample values for ``node`` and each of ``others``,
+        and upper bounds on the exact values, which truncation may lower.
+
+        ``others`` must not contain ``node``. Values of samples without both nodes are undefined.
         """
 
     @abstractmethod
@@ -390,10 +381,10 @@ class SampledReader(Reader):
 
 
 class SummingReader(SampledReader):
-    """A part whose samples are added up as fixed-point sums, for each node that has one."""
+    """A part whose sample values are added up as fixed-point sums per node."""
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Gather the sums, then settle them, each over the samples that know both nodes."""
+        """Gather the sums, then average each over the samples that contain both nodes."""
         used = scratch.used[: self.gather_sums(node, settings, scratch)]
         freshness = self.part.freshness
         if freshness.since is None:
@@ -404,7 +395,7 @@ class SummingReader(SampledReader):
             self._settle(node, scratch, used[known == samples], samples)
 
     def _settle(self, node: int, scratch: QueryScratch, used: Ids, samples: int) -> None:
-        """Turn the sums of ``used`` with ``node``, over this many samples, into totals."""
+        """Convert the sums of ``used`` over ``samples`` samples to totals."""
         from cocite.kernels import totals
 
         given = scratch.sums, used, np.empty(0), float(samples), self.part.weight
@@ -413,10 +404,10 @@ class SummingReader(SampledReader):
 
     @abstractmethod
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Fill ``scratch.sums`` and ``scratch.used``; return how many nodes have a sum."""
+        """Fill ``scratch.sums`` and ``scratch.used``; return the number of nodes with sums."""
 
     def estimated(self, values: NDArray[np.uint64], samples: int) -> Estimate:
-        """Return the estimate from uint64[2], fixed-point sums of values and squares."""
+        """Return the estimate from ``values`` uint64[2], fixed-point sums of values and squares."""
         from cocite.kernels import totals
 
         grains, variance = totals.estimate(values[0], values[1], float(samples))
@@ -425,11 +416,11 @@ class SummingReader(SampledReader):
 
 @lru_cache(maxsize=64)
 def weights_of(values: tuple[float, ...]) -> NDArray[np.uint64]:
-    """Return uint64[16, 2]: the weights of meetings after 0..15 steps and their squares,
-    fixed-point.
+    """Return uint64[16, 2]: the weights of meetings after 0..15 steps, and the squared weights, in
+    fixed point.
 
-    Rounding errors are below 2**-49. No weight is 0, because kernels take a sum of 0 for a node
-    that was not met.
+    Rounding errors are below 2**-49. No weight is 0, because to kernels a sum of 0 means that the
+    nodes do not meet.
     """
     table = np.array([[max(1, round(w * ONE)), round(w * w * ONE)] for w in values], np.uint64)
     table.flags.writeable = False
@@ -457,8 +448,8 @@ LAYOUTS = {
     "text": ("rows", "reader:TextFormat", "words:TextBuilder", "reader:WordsReader"),
     "trees": ("trees", "format:TreesFormat", "build:TreesBuilder", "reader:TreeReader"),
 }
-"""Of each layout its folder here, and its classes as ``module:class``; without a reader, each
-measure names one.
+"""Layouts: folder, then format, builder and reader as ``module:class``. Without a reader, each
+measure specifies one.
 """
 _DRAWN = {
     "features": "on_the_fly:OnTheFlyPageSimReader",
@@ -468,13 +459,14 @@ _DRAWN = {
     "text": "on_the_fly:OnTheFlyWordsReader",
     "trees": "replay:OnTheFlyReader",
 }
-"""Readers for drafts, by layout or its folder; the layout ``links`` is read as usual."""
+"""Readers for indexes with an unseen page, by layout or folder; ``links`` needs no special reader.
+"""
 
 
 def format_of(layout: str) -> PartFormat:
-    """Return the files of a layout; raises :class:`Damaged`, as names come from manifests."""
+    """Return a layout's format; raises :class:`Damaged`, because names come from manifests."""
     if layout not in LAYOUTS:
-        raise Damaged(f"an index names the layout {layout!r}, which this release does not know")
+        raise Damaged(f"the index has the layout {layout!r}, which this release does not support")
     found: PartFormat = _found(layout, LAYOUTS[layout][1])()
     return found
 
@@ -485,30 +477,30 @@ def is_sampled(layout: str) -> bool:
 
 
 def sampled_format(layout: str) -> SampledFormat:
-    """Return the format of a layout with samples; raises :class:`Damaged` for others."""
+    """Return the format of a layout with samples; raises :class:`Damaged` for other layouts."""
     found = format_of(layout)
     if not isinstance(found, SampledFormat):
-        raise Damaged(f"an index names the layout {layout!r} for samples, which it does not hold")
+        raise Damaged(f"the index has samples in the layout {layout!r}, which stores no samples")
     return found
 
 
 def sampled_builder(layout: str) -> SampledBuilder:
-    """Return the builder of samples of a layout."""
+    """Return a layout's sample builder."""
     found: SampledBuilder = _found(layout, LAYOUTS[layout][2])()
     return found
 
 
 def whole_builder(layout: str) -> type[WholeBuilder]:
-    """Return the builder of a layout without samples."""
+    """Return the builder class of a layout without samples."""
     found: type[WholeBuilder] = _found(layout, LAYOUTS[layout][2])
     return found
 
 
 def reader_of(part: StoredPart) -> Reader:
-    """Return the reader of a part; raises :class:`Damaged` for a wrong layout."""
+    """Return a part's reader; raises :class:`Damaged` if the measure lacks the layout."""
     if part.layout not in part.measure.layouts:
         raise Damaged(
-            f"{part.store.path}: the manifest names a layout {part.layout!r} that "
+            f"{part.store.path}: the manifest specifies the layout {part.layout!r}, which "
             f"{part.measure.name} does not have"
         )
     folder, _, _, own = LAYOUTS[part.layout]

@@ -1,14 +1,14 @@
-"""Snapshots: which samples of a refreshed index come from which graph, and which contain a node.
+"""Snapshots: the graph from which each sample of a refreshed index was drawn.
 
-A refreshed index has samples of several *snapshots* of the graph, all with the ids of the newest.
+A refreshed index has samples of several graph *snapshots*, all with the newest snapshot's ids.
 Sample numbers only grow, and the oldest samples are replaced first, so a snapshot is a range of
-numbers. A node added later is missing from earlier samples: sample s contains node v if since[v] <=
-s. A score is the mean over the available samples that contain both nodes, which are the newest
-ones.
+numbers. Nodes that were added later are missing from earlier samples: sample s contains node v if
+since[v] <= s. A score is the mean over the available samples that contain both nodes, which are the
+newest samples.
 
-Samples remain independent, but their means differ, as the graphs do: standard errors tend to be too
-large, and intervals are valid. Source: Maurer, Pontil, *Empirical Bernstein bounds*, 2009; the use
-with several graphs is ours.
+Samples remain independent, but their expectations differ between graphs: standard errors tend to be
+too large, and intervals remain valid. Source: Maurer, Pontil, *Empirical Bernstein bounds*, 2009;
+the application to several graphs is ours.
 """
 
 from __future__ import annotations
@@ -26,16 +26,17 @@ from cocite.measures.settings import MAX_SAMPLES
 from cocite.storage import Facts
 
 SINCE = "since"
-"""uint32[nodes]: number of the first sample that contains each node."""
+"""File name of uint32[nodes]: the number of the first sample that contains each node."""
 MOST_NUMBERS = 2**32 - 1 - MAX_SAMPLES
-"""Maximum number of samples over the lifetime of an index; numbers are uint32."""
+"""Maximum number of samples over an index's lifetime; sample numbers are uint32."""
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The ``samples`` of one ``refresh`` (0 for the build), numbered from ``first``. ``graph`` and
-    ``digest`` identify their graph; ``date`` is None if unknown; ``path`` is the path of the graph
-    at that time, relative to the index.
+    """The samples of one refresh (0 for the build): ``samples`` samples, numbered from ``first``.
+
+    ``graph`` (a name) and ``digest`` identify the graph; ``path`` was its path relative to the
+    index. ``date`` is None if unknown.
     """
 
     refresh: int
@@ -47,21 +48,23 @@ class Snapshot:
     path: str | None = None
 
     def to_json(self) -> dict[str, object]:
-        """Return the snapshot in its manifest form."""
+        """Return the snapshot as stored in the manifest."""
         return dict(self.__dict__)
 
     @property
     def numbers(self) -> range:
-        """Return the numbers of its samples."""
+        """Return the snapshot's sample numbers."""
         return range(self.first, self.first + self.samples)
 
 
 @dataclass(frozen=True)
 class LocalRefresh:
-    """The last of ``refreshes`` local refreshes, on ``date``. The rows of ``nodes`` nodes were
-    recomputed; the others date from the full build on ``since``, of the graph named ``graph``. Of
-    ``checked`` other nodes, the fraction ``differ`` has a different top ten, and scores are off by
-    at most ``largest_difference`` (``index/layouts/rows/local.py``).
+    """The last of ``refreshes`` local refreshes, on ``date``.
+
+    The rows of ``nodes`` nodes were recomputed; the others date from the full build on ``since``,
+    from the graph named ``graph``. Of these, ``checked`` were compared with recomputed rows: the
+    fraction ``differ`` has a different top ten, and scores differ by at most ``largest_difference``
+    (``index/layouts/rows/local.py``).
     """
 
     refreshes: int
@@ -74,7 +77,7 @@ class LocalRefresh:
     graph: str
 
     def to_json(self) -> dict[str, object]:
-        """Return the facts in their manifest form."""
+        """Return the facts as stored in the manifest."""
         return dict(self.__dict__)
 
     @classmethod
@@ -94,10 +97,10 @@ class LocalRefresh:
 
 @dataclass(frozen=True)
 class Freshness:
-    """Snapshots of an index, oldest first; ``since`` is None if all samples contain all nodes.
+    """An index's snapshots, oldest first. ``since`` is None if all samples contain all nodes.
 
-    If samples are lost, ``there`` has the numbers of the available ones, int64[samples], ascending,
-    for a part, or for each part of an answer.
+    If samples are lost, ``there`` contains the available sample numbers, int64[samples], ascending,
+    of one part, or of each part that an answer combines.
     """
 
     snapshots: tuple[Snapshot, ...]
@@ -107,7 +110,7 @@ class Freshness:
 
     @property
     def numbers(self) -> range:
-        """Return the numbers of all samples."""
+        """Return all sample numbers."""
         return range(self.snapshots[0].first, self.snapshots[-1].numbers.stop)
 
     @property
@@ -117,7 +120,7 @@ class Freshness:
 
     @property
     def newest(self) -> range:
-        """Return the numbers of all samples of the newest graph."""
+        """Return the sample numbers of the newest graph."""
         last = first = self.snapshots[-1]
         for each in reversed(self.snapshots):
             if each.digest != last.digest:
@@ -131,8 +134,8 @@ class Freshness:
         """
         if len(self.snapshots) > 1:
             raise UsageError(
-                f"{self.path} was refreshed: its samples are of {len(self.snapshots)} graphs, "
-                "and the first of them are the oldest. Ask all of them"
+                f"{self.path} was refreshed: its samples come from {len(self.snapshots)} graphs, "
+                "and the first ones are the oldest. Use all of them"
             )
         if self.there:
             return replace(self, there=tuple(numbers[:samples] for numbers in self.there))
@@ -149,13 +152,13 @@ class Freshness:
 
     @property
     def held(self) -> Ints:
-        """Return the numbers of a part's available samples, int64[samples], ascending."""
+        """Return a part's available sample numbers, int64[samples], ascending."""
         return self.there[0] if self.there else np.arange(self.numbers.start, self.numbers.stop)
 
     def knowing(self, node: int | NDArray[Any], others: NDArray[Any]) -> Ints:
-        """Return the number of samples that contain both ``node`` and each of ``others``, int64[h].
+        """Return int64[h]: the number of samples that contain both ``node`` and each of ``others``.
 
-        Raises :class:`Damaged` if there are none.
+        Raises :class:`Damaged` if a number is 0.
         """
         numbers = self.numbers
         if self.since is None:
@@ -166,16 +169,16 @@ class Freshness:
         for held in self.there:
             found = np.minimum(found, held.size - np.searchsorted(held, first))
         if found.size and int(found.min()) < 1:
-            lost = " that is left" if self.there else ""
+            lost = "available " if self.there else ""
             raise Damaged(
-                f"{self.path}: there are nodes that no sample{lost} knows; see: cocite verify "
-                f"{self.path}. Build the index again"
+                f"{self.path}: a node is in no {lost}sample; see: cocite verify {self.path}. "
+                "Rebuild the index"
             )
         return found
 
 
 def snapshots_of(facts: Facts, samples: int) -> tuple[Snapshot, ...]:
-    """Return the snapshots of an index with this many samples; raises :class:`Damaged`."""
+    """Return the snapshots of an index with ``samples`` samples; raises :class:`Damaged`."""
     graph = facts.group("graph")
     newest = graph.text("name"), graph.digest("digest")
     if "generations" not in facts:
@@ -186,10 +189,10 @@ def snapshots_of(facts: Facts, samples: int) -> tuple[Snapshot, ...]:
     runs = [g.first for g in found[1:]] == ends[:-1]
     ages = [g.refresh for g in found]
     if not runs or ages != sorted(set(ages)) or sum(g.samples for g in found) != samples:
-        raise facts.refused("generations", f"runs of {samples} samples in all, the oldest first")
+        raise facts.refused("generations", f"ranges of {samples} samples in total, oldest first")
     last = found[-1]
     if (last.graph, last.digest, last.path) != (*newest, graph.relative("path")):
-        raise facts.refused("generations", "such that the last one is of the index's graph")
+        raise facts.refused("generations", "a list that ends with the index's graph")
     return found
 
 

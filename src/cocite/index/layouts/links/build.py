@@ -1,14 +1,14 @@
-"""The layout ``links``: links by both ends, for measures that are computed by each query.
+"""The layout ``links``, for measures that each query computes from links.
 
-Files: ``in_`` and ``out_`` offsets, neighbors and, if the measure uses them, weights; for the
-direction ``any``, instead, all in- and out-neighbors of each node. For common neighbors ``norms``,
-the sums of w(x) and of w(x)**2 over each node's neighbors x, with w(x) = log(nodes / degree of x
-the other way); for ppr-symmetric ``degrees``. So an index answers without its graph.
+An index contains ``in_`` and ``out_`` offsets, neighbors and, if used, weights; for direction
+``any``, all in- and out-neighbors of each node instead. Common neighbors need ``norms``, the sums
+of w(x) and of w(x)**2 over each node's neighbors x, with w(x) = log(nodes / degree of x in the
+other direction); ppr-symmetric needs ``degrees``. Queries do not need the graph.
 
 A build copies the in-links and transposes them, in memory or through a scratch file
-(``graph/links.py``); both are written as streams. Size: 16 bytes per node and 8 per link (16 with
-weights), and 16 per node for norms; for ``any``, 8 bytes per node and 8 per link, and 8 per node
-for degrees. Time: a few passes over the links, one of them with a random write for each link.
+(``graph/links.py``). It makes a few passes over the links, one of them with a random write for each
+link. An index needs 16 bytes per node and 8 per link (16 with weights), and 16 per node for norms;
+for ``any``, 8 bytes per node and 8 per link, and 8 per node for degrees.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ from cocite.storage import Entry
 _PIECE = 8 << 20
 """Bytes to read and write at a time."""
 _PILOT, _WINDOW = 1 << 20, 1 << 18
-"""Bytes of links that the pilot turns round, and to how many nodes: it takes 13 MB at most."""
+"""Bytes of links that the pilot transposes, and number of target nodes; it needs at most 13 MB."""
 
 
 class LinksBuilder(LinksFormat, WholeBuilder):
     """Builds the layout ``links``."""
 
     def estimate(self) -> PartEstimate:
-        """Return the exact size, and the time from a piece of this graph."""
+        """Return the exact size, and the time extrapolated from some of the links."""
         links = self.links
         size = 2 * links.nbytes + (16 * links.nodes if has_norms(self.plan) else 0)
         if self.plan.direction == "any":  # links are stored at both ends already
@@ -54,7 +54,7 @@ class LinksBuilder(LinksFormat, WholeBuilder):
         )
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Copy, transpose, copy, then write the norms; or copy merged links, then the degrees."""
+        """Write in-links, out-links, and norms, or merged links and degrees."""
         way, nodes = self.plan.direction, self.links.nodes
         stages = 1 if way == "any" else 3 + has_norms(self.plan)
 
@@ -87,7 +87,7 @@ class LinksBuilder(LinksFormat, WholeBuilder):
 
 
 def _copy(files: ArrayFiles, way: str, links: Links, progress: Progress) -> None:
-    """Write links, piece by piece."""
+    """Write links in chunks."""
     arrays: dict[str, NDArray[Any]] = {"offsets": links.offsets, "neighbours": links.neighbors}
     if links.weights is not None:
         arrays["weights"] = links.weights
@@ -105,7 +105,7 @@ def _copy(files: ArrayFiles, way: str, links: Links, progress: Progress) -> None
 
 
 def _pilot(links: Links, norms: bool) -> float:
-    """Return the seconds per byte of the result, without waiting for the disk."""
+    """Return the seconds per byte of the result, excluding disk writes."""
     from cocite.kernels.links import turn
 
     last = next(iter(cut_blocks(links, _PILOT)), links.nodes)
@@ -135,14 +135,14 @@ _LINK_BYTES = 8 << 20
 def link_norms(
     rows: Links, columns: Links, progress: Progress = lambda done, total: None
 ) -> Iterator[Floats]:
-    """Yield ``norms`` for the nodes of one block after another, float64[n, 2] each."""
+    """Yield ``norms`` block by block, float64[n, 2] each."""
     from cocite.kernels import neighbors
 
     for first, last in pairwise((0, *cut_blocks(rows, _LINK_BYTES), rows.nodes)):
         out = np.empty((last - first, 2))
         if not neighbors.norms(rows.offsets, rows.neighbors, columns.offsets, np.int64(first), out):
             raise Damaged(
-                "the graph is damaged: its links point to nodes that do not exist; ingest it again"
+                "the graph is damaged: links point to nodes that do not exist; ingest it again"
             )
         yield out
         rows.evict()
@@ -150,7 +150,7 @@ def link_norms(
 
 
 def link_degrees(links: Links) -> Iterator[Floats]:
-    """Yield the number of each node's links, or their total weight, float64[n], block by block."""
+    """Yield each node's link count or total link weight block by block, float64[n] each."""
     from cocite.kernels.links import sum_runs
 
     for first, last in pairwise((0, *cut_blocks(links, _LINK_BYTES), links.nodes)):

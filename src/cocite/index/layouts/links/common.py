@@ -1,13 +1,12 @@
-"""Queries on links: common neighbors (cocitation, coupling) and companions, both exact.
+"""Exact queries on links: common neighbors (cocitation, coupling) and companions.
 
 A pair merges two rows of neighbors; a list is a row of the sparse product of the links with their
-transpose. Both take the neighbors in ascending order, so sums are equal to the bit
-(``kernels/neighbors.py``). Companions are the authorities of HITS on the links in the vicinity of a
-node; pairs and lists take the whole vector of them, and a reader caches the last one.
+transpose. Both read neighbors in ascending order, so sums are equal to the bit
+(``kernels/neighbors.py``). A list costs one addition for each link of each neighbor, 1 to 3 ns.
 
-Cost: a list takes one addition for each link of each neighbor, 1 to 3 ns each; a pair reads two
-rows. Companions: see ``measures/companion.py``; 40 bytes for each link of the vicinity.
-Source: Small 1973; Kessler 1963 (``measures/cocitation.py``); Dean, Henzinger 1999, 3.1.
+Companions are the HITS authorities in a node's vicinity (``measures/companion.py``). Pairs and
+lists need the whole vector, so a reader caches the last one; it needs 40 bytes for each link of the
+vicinity. Source: Small 1973; Kessler 1963 (``measures/cocitation.py``); Dean, Henzinger 1999, 3.1.
 """
 
 from __future__ import annotations
@@ -41,12 +40,12 @@ DEGREES, NORMS = "degrees", "norms"
 
 
 def has_norms(plan: PartPlan) -> bool:
-    """Return whether a part has the norms that ``idf`` needs."""
+    """Return whether a part stores the norms that ``idf`` needs."""
     return any(setting.name == "idf" for setting in plan.measure.ask)
 
 
 def has_degrees(plan: PartPlan) -> bool:
-    """Return whether a part stores degrees, as for ``ppr-symmetric``."""
+    """Return whether a part stores the degrees that ``ppr-symmetric`` needs."""
     return plan.measure.name == "ppr-symmetric"
 
 
@@ -69,8 +68,8 @@ class LinksFormat(WholeFormat):
 
     @classmethod
     def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Return links by both ends, or merged; weights if the part uses them, norms for common
-        neighbors, degrees for ppr-symmetric.
+        """Return the files of in-links and out-links, or of merged links for ``any``; and those of
+        weights, norms and degrees if the part uses them.
         """
         way, weighted = plan.direction == "any", plan.weighted
         has = {"weights": weighted, NORMS: has_norms(plan), DEGREES: has_degrees(plan)}
@@ -99,11 +98,11 @@ class CommonReader(Reader):
         return self.part.array(NORMS)
 
     def _norms(self, power: int) -> Floats:
-        """Return float64[nodes, 2], which kernels read only if links are weighted."""
+        """Return float64[nodes, 2]; empty for power 0, as kernels then do not read norms."""
         return self._sums if power else _NO_NORMS
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the score of two nodes; a node scores the maximum with itself."""
+        """Return the score of two nodes; a node scores 1 with itself unless the form is a count."""
         from cocite.kernels import neighbors
 
         power, form = _chosen(settings)
@@ -132,7 +131,7 @@ class CommonReader(Reader):
         return apportioned(score, common, worths, lambda node: ([first, node], [second, node]))
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up common neighbors with all nodes, divide by norms, and settle."""
+        """Add up the common neighbors with all nodes, normalize, and add to the totals."""
         from cocite.kernels import neighbors
 
         power, form = _chosen(settings)
@@ -159,8 +158,8 @@ _ROUNDS, _ENOUGH = 100, 1e-10
 
 
 class _Vicinity(NamedTuple):
-    """``nodes``, ascending, with their authorities in integer ``grains``, and ``hubs``; the links
-    among them, by position in ``nodes``.
+    """A node's vicinity: ``nodes``, ascending, with authorities in whole ``grains``, and ``hubs``
+    scores; and the links between them, by position in ``nodes``.
     """
 
     nodes: Ids
@@ -187,14 +186,14 @@ class CompanionReader(Reader):
         return Estimate(float(found.grains[place]) if there else 0.0, 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add the authorities of all others around ``node``."""
+        """Add the authorities of all other nodes around ``node`` to the totals."""
         found = self._around(node, settings)
         scratch.scores[found.nodes, 0] = np.where(found.nodes == node, 0.0, found.grains)
         scratch.used[: found.nodes.size] = found.nodes
         self.settle_exact(scratch, found.nodes.size)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the hubs that link to ``second``, by hub score."""
+        """Return the nodes that link to ``second``, weighted by hub score."""
         found = self._around(first, settings)
         score = self.pair(first, second, settings).grains / GRAINS
         if score == 0:
@@ -208,7 +207,7 @@ class CompanionReader(Reader):
         return apportioned(score, found.nodes[hubs], times * found.hubs[hubs], path)
 
     def _around(self, node: int, settings: PartSettings) -> _Vicinity:
-        """Return the vicinity of a node."""
+        """Return the node's vicinity; caches the last one."""
         own = settings.of_graph((MAX_DEGREE,), self._ins.edges)
         max_degree, last = own[MAX_DEGREE], self._last
         if last is not None and last[:2] == (node, max_degree):
@@ -229,12 +228,12 @@ class CompanionReader(Reader):
         return found
 
     def _narrow(self, links: Links, nodes: Ids, max_degree: int) -> Ids:
-        """Return those of ``nodes`` with at most ``max_degree`` links."""
+        """Return the ``nodes`` with at most ``max_degree`` links."""
         begins, ends = self._ends(links, nodes)
         return nodes[ends - begins <= max_degree]
 
     def _ends(self, links: Links, nodes: Ids) -> tuple[Ints, Ints]:
-        """Return where the rows of some nodes begin and end."""
+        """Return (begins, ends) of the nodes' rows; raises :class:`Damaged`."""
         begins = links.offsets[nodes].astype(np.int64)
         ends = links.offsets[nodes.astype(np.int64) + 1].astype(np.int64)
         if (begins > ends).any() or (ends > links.edges).any() or (begins < 0).any():
@@ -242,7 +241,7 @@ class CompanionReader(Reader):
         return begins, ends
 
     def _rows(self, links: Links, nodes: Ids) -> tuple[Ids, Ints]:
-        """Return the neighbors of ``nodes``, row after row, and the index in ``nodes`` of each."""
+        """Return the neighbors of ``nodes``, row after row, and each row's index in ``nodes``."""
         check()
         begins, ends = self._ends(links, nodes)
         sizes = ends - begins
@@ -259,7 +258,7 @@ class CompanionReader(Reader):
 
 
 def _hits(sources: Ints, targets: Ints, nodes: int) -> tuple[Floats, Floats]:
-    """Return float64[nodes] authorities and hubs, each with sum 1; all 0 without links."""
+    """Return float64[nodes] authorities and hubs, each with sum 1, or all 0 without links."""
     authorities: Floats = np.zeros(nodes)
     hubs: Floats = np.ones(nodes)
     if not sources.size:

@@ -1,12 +1,10 @@
-"""Personalized PageRank by a forward push from the node, for pairs and for lists.
+"""Personalized PageRank by forward push.
 
-The push depends only on the node and the settings, so pairs and lists have the same scores to the
-bit. It runs in slices, so that interruptions and deadlines take effect. ppr-symmetric stops once it
-has read enough links, and divides by degrees. Its intervals need the same push again, so each
-thread caches its last push (12 bytes for each node reached).
-
-Cost: the links near the node, about 3 ns per link read; see ``kernels/push.py``.
-Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
+The push depends only on the query node and the settings, so pairs and lists have the same scores to
+the bit. It runs in slices, so that interruptions and deadlines take effect. It reads the links near
+the node, at about 3 ns per link (``kernels/push.py``). ppr-symmetric stops after reading enough
+links, and divides by degrees. Intervals need the same push again, so each thread caches its last
+push (12 bytes for each reached node). Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
 """
 
 from __future__ import annotations
@@ -36,13 +34,11 @@ from cocite.measures.ppr import DAMPING, FARTHER, MAX_EDGES, MIN_RESULTS, TOLERA
 from cocite.options import opposite
 
 _SLICE = 20_000_000
-"""Links between checks for interruption: some 60 ms."""
+"""Links to read between interruption checks, in about 60 ms."""
 
 
 class Pushed(Reader):
-    """Base of all measures by push: ``_pushed`` pushes, ``_finished`` turns the result into
-    scores.
-    """
+    """Base of the readers that push; ``_finished`` converts the result of ``_pushed`` to scores."""
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
@@ -53,7 +49,7 @@ class Pushed(Reader):
         self._weights = np.empty(0, np.float32) if weights is None else weights
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the share of ``second`` in a walk from ``first``."""
+        """Return the score of ``second`` in the push from ``first``."""
         with borrowed(self.part.nodes) as scratch:
             count, _ = self._push(first, settings, scratch)
             grains = float(scratch.scores[second, 0])
@@ -61,10 +57,9 @@ class Pushed(Reader):
         return Estimate(grains, 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the last steps: how much each node before ``second`` passed on to it.
+        """Return the nodes before ``second``, weighted by how much each pushed to ``second``.
 
-        The score does not contain all that reached ``second``, and the rest has no known origin, so
-        the score is divided in proportion to what came from each node.
+        The residual at ``second`` has no known origin, so the score is divided in proportion.
         """
         begin, end = self._before.offsets[second : second + 2].tolist()
         before = self._before.neighbors[begin:end]
@@ -85,29 +80,29 @@ class Pushed(Reader):
         return apportioned(score, before, worths, path)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Push from ``node``; settle all shares but its own."""
+        """Push from ``node``; add the scores of all other nodes to the totals."""
         count, _ = self._push(node, settings, scratch)
         scratch.scores[node, 0] = 0.0
         self.settle_exact(scratch, count)
 
     def _push(self, node: int, settings: PartSettings, scratch: QueryScratch) -> tuple[int, float]:
-        """Leave shares in ``scratch.scores[:, 0]``, of the nodes ``scratch.used[:count]``.
+        """Write scores to ``scratch.scores[:, 0]``, for the nodes ``scratch.used[:count]``.
 
-        Returns (count, bound of the error).
+        Returns (count, error bound).
         """
         return self._finished(scratch, self._pushed(node, settings, scratch), settings)
 
     @abstractmethod
     def _pushed(self, node: int, settings: PartSettings, scratch: QueryScratch) -> Floats:
-        """Push from ``node`` as far as required by the settings: estimates in ``scratch.scores[:,
-        0]``, residuals in the other column. Return the state of ``kernels/push.py``.
+        """Push from ``node`` as far as the settings require, with estimates and residuals in the
+        columns of ``scratch.scores``. Returns the state of ``kernels/push.py``.
         """
 
     @abstractmethod
     def _finished(
         self, scratch: QueryScratch, state: Floats, settings: PartSettings
     ) -> tuple[int, float]:
-        """Turn estimates into grains; returns (count, bound of the error)."""
+        """Convert estimates to grains; returns (count, error bound)."""
 
     def _begun(
         self,
@@ -117,7 +112,7 @@ class Pushed(Reader):
         max_edges: int | None,
         scratch: QueryScratch,
     ) -> Floats:
-        """Push until the error is within the tolerance, or about ``max_edges`` links are read."""
+        """Push until the error is within the tolerance or about ``max_edges`` links are read."""
         from cocite.kernels import push
 
         state = np.zeros(push.STATE)
@@ -133,7 +128,7 @@ class Pushed(Reader):
         return state
 
     def _check(self, result: int) -> None:
-        """Raise :class:`Damaged` if a push met an invalid id."""
+        """Raise :class:`Damaged` if a push found an invalid id."""
         from cocite.kernels import push
 
         if result == push.DAMAGED:
@@ -141,7 +136,7 @@ class Pushed(Reader):
 
 
 def _clear(scratch: QueryScratch, used: Ids) -> None:
-    """Reset the values that a push has set."""
+    """Reset the values that a push has written."""
     scratch.scores[used] = 0.0
     scratch.wear += used.size
 
@@ -150,19 +145,17 @@ class PushReader(Pushed):
     """The layout ``links`` for ``ppr``."""
 
     def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
-        """Return the possible error of any one node: at most the tolerance, without pushing."""
+        """Return the tolerance, which bounds each node's error, without pushing."""
         slack = np.zeros((others.size, 2))
         slack[:, 1] = settings[TOLERANCE]
         return slack
 
     def _pushed(self, node: int, settings: PartSettings, scratch: QueryScratch) -> Floats:
-        """Push until the error is within the tolerance."""
         return self._begun(node, settings[DAMPING], settings[TOLERANCE], None, scratch)
 
     def _finished(
         self, scratch: QueryScratch, state: Floats, settings: PartSettings
     ) -> tuple[int, float]:
-        """Turn estimates into grains; returns (count, bound of the error)."""
         from cocite.kernels import push
 
         bound = float(push.finish(scratch.scores, scratch.used, state))
@@ -170,7 +163,7 @@ class PushReader(Pushed):
 
 
 class _Latest(threading.local):
-    """The last push of a thread: its node, settings and result."""
+    """A thread's last push: node and settings (``asked``), and the result."""
 
     asked: tuple[object, ...] = ()
     used: Ids
@@ -184,7 +177,7 @@ def _chosen(settings: PartSettings) -> tuple[object, ...]:
 
 
 _EXACT = 1e-13
-"""Total residual below which more pushes change nothing: a tenth of a grain."""
+"""Total residual, a tenth of a grain, below which more pushes change nothing."""
 
 
 class ProximityReader(Pushed):
@@ -202,7 +195,7 @@ class ProximityReader(Pushed):
         return super().pair(first, second, settings)
 
     def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
-        """Return how much unread links may add: the bound of the push, with scores of at most 1."""
+        """Return how much unread links may add: the push's error bound, with scores at most 1."""
         slack = np.zeros((others.size, 2))
         if self._degrees[node] == 0:
             return slack
@@ -243,7 +236,7 @@ class ProximityReader(Pushed):
     def _finished(
         self, scratch: QueryScratch, state: Floats, settings: PartSettings
     ) -> tuple[int, float]:
-        """Turn estimates into grains; return (count, bound of the error over sqrt(d))."""
+        """Convert estimates to grains; returns (count, error bound over sqrt(d))."""
         from cocite.kernels import push
 
         values, used, count = scratch.scores, scratch.used, int(state[push.REACHED])

@@ -1,10 +1,7 @@
-"""The layout ``trees``: fingerprint trees in dendrogram order.
+"""Layouts of walks.
 
-The layout ``packed``, an encoding of it: runs of nodes, in few bits, read by the same reader.
-
-The layout ``paths``: trees, and the nodes that walks pass.
-
-The layout ``compact``: the one step that every node takes, for walks of any length.
-
-Shared by layouts of walks: meetings, the steps of walks, repeated walks.
+* ``trees``: fingerprint trees in dendrogram order
+* ``packed``: the same trees, encoded as runs of nodes
+* ``paths``: trees, and the nodes that walks pass
+* ``compact``: the single step that each node takes, for walks of any length
 """

@@ -1,17 +1,16 @@
-"""The trees layout of a graph in blocks: on disk, one after another, or each in a process.
+"""Layout of walk samples block by block, on disk or in one process per block.
 
     position[node] = position[parent] + offset,    of a root: where the tree before it ends
 
-Positions are not stored here: they follow from the members (``index/layouts/trees/format.py``).
 A parent is smaller than its children, so one ascending pass over the blocks gives all positions:
-parents lie in the block, or in one before it, which has sent a message (node, position, label).
-Every place (position, node, label) then goes to its range of positions, and ranges are collected
-one after another. The blob grows in a scratch file; it is that of a build in memory, to the byte.
+a parent is in the same block, or in an earlier block, which has sent a message (node, position,
+label). Each (position, node, label) then goes to its range of positions, and one range after
+another is collected. The blob grows in a scratch file, byte-identical to a build in memory.
 
-Memory: what the walk had (``engine/walk_blocks.py``), used again; in a process 36 bytes per node
-and sample that walks. Scratch: 33 bytes per node, and 36 for each sample that walks.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3; there it takes a pass for each
-step, with offsets one is enough.
+The layout reuses the memory of the walk (``engine/walk_blocks.py``); a process needs 36 bytes per
+node and walking sample. Scratch files need 33 bytes per node, and 36 per walking sample.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3, which makes one pass per step;
+with offsets, one pass suffices.
 """
 
 from __future__ import annotations
@@ -76,15 +75,15 @@ from cocite.storage.spool import ScratchFile, Spool
 
 
 def range_cuts(nodes: int, width: int) -> Words:
-    """Return where ranges of ``width`` positions begin, and the end of the last one."""
+    """Return where ranges of ``width`` positions begin, and where the last range ends."""
     return np.array([*range(0, nodes, width), nodes], np.uint32)
 
 
 class BlockTrees:
-    """Lays out the trees of a block, with the buffers and the dealer of its walk."""
+    """Lays out a block's trees, reusing the buffers and the dealer of its walk."""
 
     def __init__(self, rooms: Rooms, cuts: Words, dealer: Dealer, ranges: Words) -> None:
-        """Share the buffers. ``cuts`` are those of the blocks, ``ranges`` those of positions
+        """``cuts`` are the first nodes of blocks, ``ranges`` the cuts of positions
         (:func:`range_cuts`).
         """
         self._rooms, self._cuts, self._dealer = rooms, cuts, dealer
@@ -93,9 +92,10 @@ class BlockTrees:
     def positions(
         self, block: int, cursor: int, records: RowSpool, told: RowSpool, tell: RowSpool
     ) -> tuple[int, Words]:
-        """Return where the next tree begins after the block, and the positions of its nodes,
-        uint32[its nodes], in a buffer. The first tree of the block begins at ``cursor``; ``told``
-        has the messages for it.
+        """Return where the next block's first tree begins, and the positions of the block's nodes,
+        uint32[nodes], in a buffer.
+
+        The block's first tree begins at ``cursor``; ``told`` contains the messages to the block.
         """
         from cocite.kernels import walk_blocks
 
@@ -117,7 +117,7 @@ class BlockTrees:
         return cursor, position
 
     def places(self, block: int) -> Iterator[Words]:
-        """Yield the places of the last block, piece by piece in a buffer."""
+        """Yield the last block's (position, node, label) rows in chunks, in a buffer."""
         from cocite.kernels import walk_blocks
 
         first, size = self._cuts[block], int(self._cuts[block + 1]) - int(self._cuts[block])
@@ -128,11 +128,11 @@ class BlockTrees:
             yield self._rooms.going[:count]
 
     def send_places(self, rows: Words, out: RowSpool) -> None:
-        """Send places to their ranges."""
+        """Send (position, node, label) rows to their ranges."""
         self._ranges.rows(out, rows)
 
     def range(self, number: int, low: int, size: int, places: RowSpool) -> tuple[Words, Labels]:
-        """Return members and labels, a byte each, of the range that begins at ``low``."""
+        """Return the members and one-byte labels of the range that begins at ``low``."""
         from cocite.kernels import walk_blocks
 
         member, label = self._rooms.at[:size], self._rooms.flat.view(np.uint8)[:size]
@@ -145,13 +145,13 @@ class BlockTrees:
 
 
 class ExternalTrees:
-    """Lays out the samples of an external walker; a blob is valid until the next one is made."""
+    """Lays out an external walker's samples; a blob is valid until the next one is made."""
 
     def __init__(
         self, walker: ExternalWalker, nodes: int, directory: Path, wanted: Words | None = None
     ) -> None:
-        """Prepare scratch files. ``wanted`` uint32[m], ascending, are the selected nodes, None for
-        all.
+        """Prepare scratch files. ``wanted`` uint32[m], ascending, contains the selected nodes, or
+        is None for all nodes.
         """
         self._walker, self._nodes, self._requested = walker, nodes, wanted
         self._rooms, self._cuts = walker.rooms, walker.cuts
@@ -164,15 +164,15 @@ class ExternalTrees:
         self._labels = ScratchFile(directory)
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of a sample that was walked."""
+        """Return the blob of a walked sample."""
         met = self._walker(sample)
         members = self._write_members(self._send_places(met))
         self._write_trees(members)
         return Blob.of(FileWords(self._blob, tree_words(members)), members, met.live)
 
     def _send_places(self, met: Meetings, positions: ScratchFile | None = None) -> int:
-        """Send places, block after block, and write ``positions``; return the number of members
-        among all nodes.
+        """Send rows to their ranges and write ``positions``, block by block; return the member
+        count among all nodes.
         """
         self._messages.clear()
         self._places.clear()
@@ -187,7 +187,7 @@ class ExternalTrees:
         return cursor
 
     def _named(self, rows: Words) -> Words:
-        """Return places by index among the selected nodes, NOWHERE for others."""
+        """Replace nodes in ``rows`` by their index among the selected nodes, or NOWHERE."""
         if self._requested is not None and rows.size:
             low, high = np.searchsorted(self._requested, rows[[0, -1], 1])
             near = self._requested[low : high + 1]
@@ -198,9 +198,7 @@ class ExternalTrees:
         return rows
 
     def _write_members(self, members: int) -> int:
-        """Write members and labels, a byte each, range after range of positions; return how many
-        members are selected.
-        """
+        """Write members and one-byte labels, range by range; return the selected member count."""
         done, state = 0, np.zeros(4, np.int64)
         for number, low in enumerate(range(0, members, self._width)):
             size = min(self._width, members - low)
@@ -213,10 +211,10 @@ class ExternalTrees:
         return done
 
     def _selected(self, member: Words, label: Labels, state: Ints) -> tuple[Words, Labels]:
-        """Return the selected members, and their labels; ``state`` persists between ranges."""
+        """Return the selected members and their labels; ``state`` persists between ranges."""
         from cocite.kernels import trees
 
-        # The arrays to fill begin after the labels that are collected, in the same scratch.
+        # The arrays to fill follow the collected labels in the same scratch.
         free = self._rooms.flat[-(-self._width // 4) :]
         joined, node = free.view(np.uint8)[: self._width + 1], free[self._width // 4 + 1 :]
         label[member != NOWHERE] |= trees.MARK
@@ -224,7 +222,7 @@ class ExternalTrees:
         return node[:size], joined[:size]
 
     def _write_trees(self, members: int, at: int = 0) -> None:
-        """Write members and labels in groups, from word ``at`` of the blob on."""
+        """Write members and labels in groups to the blob, beginning at word ``at``."""
         for low in range(0, members, PIECE):
             size = min(PIECE, members - low)
             member, label = np.empty(size, np.uint32), np.empty(size, np.uint8)
@@ -236,7 +234,7 @@ class ExternalTrees:
 
 
 def _grouped(member: Words, label: Labels) -> Words:
-    """Return the words of some members and their labels: groups, padded to whole lines."""
+    """Return members and labels in groups, padded to whole cache lines."""
     words = np.zeros(tree_words(member.size), np.uint32)
     group_trees(member, label, words)
     return words
@@ -247,29 +245,29 @@ def _grouped(member: Words, label: Labels) -> Words:
 
 _ROWS = 1 << 16
 _SAMPLE_NODE = 36
-"""Bytes per sample and node of a block: incoming and outgoing tokens, and records."""
+"""Bytes per sample and node of a block for incoming and outgoing tokens, and records."""
 _AHEAD = 3
-"""Samples to lay out at a time."""
+"""Number of samples to lay out at a time."""
 
 
 @dataclass(frozen=True)
 class BlockWork(PartitionWork):
-    """Work of a :class:`TreeBlock`, with ``rows`` rows in transit."""
+    """The work of a :class:`TreeBlock`, with ``rows`` rows in transit."""
 
     rows: int
 
     @property
     def width(self) -> int:
-        """Return the positions of a range: there are at most as many ranges as blocks."""
+        """Return the number of positions per range, which yields at most one range per block."""
         whole = 2 * GROUP  # whole cache lines
         return -(-self.nodes // ((len(self.cuts) - 1) * whole)) * whole
 
 
 class TreeBlock(BlockWalker):
-    """One block of a graph: its walks and its trees."""
+    """The walks and the trees of one graph block."""
 
     def __init__(self, work: BlockWork, block: int) -> None:
-        """Open and check block number ``block``. Raises :class:`~cocite.errors.StoreError`."""
+        """Open and check block ``block``; raises :class:`~cocite.errors.StoreError`."""
         held = GraphBlock(work.folder, block, work.digest)
         plan, cuts = work.plan, np.array(work.cuts, np.uint32)
         own = Links(held.offsets, held.sources, held.weights if plan.weighted else None)
@@ -292,13 +290,13 @@ class TreeBlock(BlockWalker):
         self._own_places: dict[int, Message] = {}
 
     def begin(self, samples: range) -> None:
-        """Start new samples."""
+        """Start drawing new samples."""
         super().begin(samples)
         self._own_places = {}
 
     def lay_out(self, sample: int, cursor: int, *told: Message) -> tuple[object, ...]:
-        """Lay out the block's nodes. Return where the next tree begins, and bytes sent; then the
-        message for each later block, and the places for each range.
+        """Lay out the block's nodes. Returns where the next block's first tree begins, the number
+        of bytes sent, a message to each later block, and the rows for each range.
         """
         messages, tell = MemorySpool(self._blocks), MemorySpool(self._blocks)
         for _, _, tag, rows in unpack(told):
@@ -321,9 +319,7 @@ class TreeBlock(BlockWalker):
         return cursor, sent, *behind, *ranges
 
     def collect(self, sample: int, members: int, *places: Message | None) -> Words:
-        """Return the trees in the range with the block's number. The sample has this many
-        ``members``.
-        """
+        """Return the trees in the block's range, for a sample with ``members`` members."""
         number = self._block
         low, high = (min(int(cut), members) for cut in self._ranges[number : number + 2])
         box = MemorySpool(self._ranges.size - 1)
@@ -338,7 +334,7 @@ def _letter(sample: int, letters: MemorySpool, bucket: int) -> Message:
 
 @dataclass
 class _LaidOut:
-    """Handles of a sample during layout."""
+    """Handles to a sample's results during layout."""
 
     members: Any
     sent: list[Any]
@@ -346,7 +342,7 @@ class _LaidOut:
 
 
 class BlocksMaker(PartitionMaker[BlockWork]):
-    """Makes blobs of a partitioned graph."""
+    """Makes blobs of trees on a partitioned graph."""
 
     ahead = _AHEAD
 
@@ -368,11 +364,11 @@ class BlocksMaker(PartitionMaker[BlockWork]):
         return self._walk.traffic
 
     def draw(self, samples: range) -> None:
-        """Walk all samples."""
+        """Draw the walks of all samples."""
         self._live = self._walk.walk(samples)
 
     def ask(self, sample: int) -> _LaidOut:
-        """Start the layout of a sample, block after block, each as soon as possible."""
+        """Start laying out a sample, block by block, each as soon as possible."""
         crew, blocks = self.crew, self.crew.size
         told: list[list[Any]] = [[] for _ in range(blocks)]
         ranges = self._ranges.size - 1
@@ -391,7 +387,7 @@ class BlocksMaker(PartitionMaker[BlockWork]):
         return found
 
     def put_together(self, sample: int, asked: _LaidOut) -> Blob:
-        """Write the ranges one after another."""
+        """Collect and write the ranges in order."""
         crew = self.crew
         members, at = int(crew.take([asked.members])[0]), 0
         parts = [
@@ -420,7 +416,7 @@ def fit_blocks(links: BlockedLinks, part: PartPlan, means: Resources) -> MemoryP
 
 
 class ExternalPaths(ExternalTrees):
-    """Lays out paths of the samples of a walker that notes points."""
+    """Lays out paths of an external walker that records points."""
 
     def __init__(self, walker: ExternalWalker, nodes: int, rows: int, directory: Path) -> None:
         super().__init__(walker, nodes, directory)
@@ -428,7 +424,7 @@ class ExternalPaths(ExternalTrees):
         self._points = self._groups.spool(directory)
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of a sample that was walked."""
+        """Return the blob of a walked sample."""
         met, nodes = self._walker(sample), self._nodes
         assert met.points is not None
         members = self._write_members(self._send_places(met, self._blob))
@@ -451,8 +447,8 @@ class ExternalPaths(ExternalTrees):
         return Blob.of(FileWords(self._blob, words), first, met.live)
 
     def _seat(self, place: int, points: Spool) -> None:
-        """Give the nodes that met no other node the places from ``place`` on, and points their
-        place.
+        """Assign positions from ``place`` on to nodes that meet no other node, and group all points
+        by the positions of their nodes.
         """
         self._points.clear()
         for block, (first, last) in enumerate(pairwise(self._cuts.tolist())):
@@ -478,7 +474,7 @@ def _packed(steps: Labels) -> Words:
 
 
 class ExternalCompact:
-    """Makes compact samples, each in a file of its own, ``together`` in one scan of the links."""
+    """Makes compact samples in files; ``together`` samples share a scan of the links."""
 
     def __init__(
         self,
@@ -497,7 +493,7 @@ class ExternalCompact:
         self._ready: dict[int, tuple[ScratchFile, Spool]] = {}
 
     def make(self, samples: range) -> None:
-        """Move every node once in each of these samples; earlier ones become invalid."""
+        """Move every node once in each of ``samples``; earlier samples become invalid."""
         self._ready = dict(zip(samples, self._files, strict=False))
         moves = {sample: self._mover.kernel(sample, 1) for sample in self._ready}
         for _, spool in self._ready.values():
@@ -515,7 +511,7 @@ class ExternalCompact:
             self._links.evict()
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of a sample that was made."""
+        """Return the blob of a sample passed to :meth:`make`."""
         file, spool = self._ready[sample]
         nodes, members = self._links.nodes, 0
         child = 2 * nodes + 1

@@ -1,14 +1,14 @@
-"""Samples of walks: trees, packed or not, paths, and the compact form.
+"""Builders of walk samples.
 
-The weights of walks, with n nodes and d(u) how often u is a neighbor:
+Step weights, where n is the number of nodes and d(u) is how often u is a neighbor:
 
     hubs=plain       none, or the weight w(u, v) of the link
     hubs=idf         t(u) = log((n + 1) / d(u)), times w(u, v)
     hubs=rare        t(u) = 1 / d(u), times w(u, v)
 
-Memory per sample and node: trees 26.5 bytes, or 35 if one waits to be written; packed 28 and the
-sample; paths 30, and at most 12 for each step; compact 28. Weights in addition to the links: 4
-bytes per link for running shares or products, 4 per node for those of pages.
+Memory in bytes per sample and node: 26.5 for trees, or 35 while one sample waits to be written; 28
+plus the sample for packed; 30, and at most 12 per step, for paths; and 28 for compact. Step weights
+need another 4 bytes per link for cumulative weights or products, and 4 per node for page weights.
 """
 
 from __future__ import annotations
@@ -61,11 +61,11 @@ from cocite.resources import Resources, available
 from cocite.storage.spool import Scratch
 
 _ID, _VALUE = 4, 4
-"""Bytes of a neighbor, and of a share, a weight or a product."""
+"""Bytes of a neighbor id, and of a weight."""
 
 
 def step_bytes(part: PartPlan) -> StepBytes:
-    """Return the memory of a part's step in addition to its links."""
+    """Return the memory that a part's steps need besides the links."""
     if part.measure.step is None or not part.step.weighted:
         return StepBytes()
     node = _VALUE if part.by_page else 0
@@ -76,8 +76,8 @@ def step_bytes(part: PartPlan) -> StepBytes:
 
 
 def part_weights(links: Links, part: PartPlan, scratch: Scratch) -> StepWeights | None:
-    """Return the weights that all walkers of a part share, computed into ``scratch``; None if it
-    uses none. Raises :class:`UsageError` for products outside the range of float32.
+    """Compute the step weights that all walkers of a part share into ``scratch``; return None if
+    steps are uniform. Raises :class:`UsageError` for products outside the range of float32.
     """
     if not part.step.weighted:
         return None
@@ -86,16 +86,14 @@ def part_weights(links: Links, part: PartPlan, scratch: Scratch) -> StepWeights 
 
 
 WANTED_NODE = 12
-"""Bytes per selected node in addition to its blob: the mapped list, and places in transit."""
+"""Bytes per selected node besides the blob: the mapped list, and positions in transit."""
 
 
 class TreesBuilder(TreesFormat, SampledBuilder):
-    """Builds the layout ``trees``; also plans and makes samples of ``packed``."""
+    """Builds the layout ``trees``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """Plan threads that fit beside the whole graph, else blocks, else files for everything but
-        a block. Packed trees have no form in files.
-        """
+        """Plan the memory (:func:`plan_fit`); packed trees have no external form."""
         packed, step = part.layout == "packed", step_bytes(part)
         if isinstance(links, BlockedLinks) and not packed:
             from cocite.index.layouts.trees.assemble import fit_blocks
@@ -112,9 +110,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """Return a walker with its scratch for each thread, or a group of samples on all
-        threads.
-        """
+        """Return one maker per thread, or a batch maker that uses all threads."""
         if isinstance(links, BlockedLinks):
             from cocite.index.layouts.trees.assemble import BlocksMaker
 
@@ -135,7 +131,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         return [TreeMaker(Walker(**walk), *laid_out) for _ in range(fit.threads)]
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
-        """Return a converter of samples: removed nodes leave their trees, new ones are in none."""
+        """Return a sample converter; removed nodes leave their trees, and new nodes are in none."""
         from cocite.kernels import trees
 
         def carry(words: Words, blob: NDArray[np.uint64]) -> Blob:
@@ -150,7 +146,7 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         return carry
 
     def _laid_out(self, words: Words, blob: NDArray[np.uint64], nodes: int) -> tuple[Words, int]:
-        """Return the trees of a stored sample of this many nodes, and their number of members."""
+        """Return the trees of a stored sample of ``nodes`` nodes, and the member count."""
         return words[int(blob[1]) :], int(blob[3])
 
     def _encoded(self, member: Words, joined: Labels, nodes: int) -> Blob:
@@ -179,14 +175,14 @@ class PackedBuilder(PackedFormat, TreesBuilder):
 
 def _together(links: Links, part: PartPlan, means: Resources, node: int) -> int:
     """Return how many samples share a scan of the links, given ``node`` scratch bytes per node."""
-    # Where memory holds the links, scans of them cost less than what more samples write: a build
-    # of cnr-2000 took 15 % longer with all of 100 together than with 16.
+    # With the links in memory, scans cost less than the state that more samples write: a build of
+    # cnr-2000 took 15 % longer with all 100 samples together than with 16.
     disk = means.disk if links.nbytes > available() else 0
     return samples_together(part.settings[SAMPLES], links.nodes, disk, node)
 
 
 def _walk_of(links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> dict[str, Any]:
-    """Return the arguments of all walkers of a part, by name."""
+    """Return the keyword arguments of a part's walkers."""
     return {
         "links": links,
         "step": part.step,
@@ -200,11 +196,10 @@ def _walk_of(links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> dic
 
 
 class TreeMaker:
-    """Makes blobs. Owns a walker and scratch memory: use one for each thread.
+    """Makes blobs of trees. Owns a walker and scratch memory: use one per thread.
 
-    With ``keep``, a blob outlives the next one; otherwise it is in the scratch. ``wanted``
-    uint32[m], ascending, are the selected nodes, None for all. ``packed`` trees are runs, which own
-    their memory.
+    With ``keep``, or if ``packed``, a blob remains valid when the next one is made. ``wanted``
+    uint32[m], ascending, contains the selected nodes, or is None for all nodes.
     """
 
     def __init__(
@@ -220,7 +215,7 @@ class TreeMaker:
         self._joined = np.empty(nodes, np.uint8)
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of sample number ``sample``."""
+        """Return the blob of sample ``sample``."""
         from cocite.kernels import trees
 
         found = self._walker(sample)
@@ -243,7 +238,7 @@ _NO_ROOM = np.empty(0, np.uint32)
 
 
 def _grouped(member: Words, joined: Labels, room: Words) -> tuple[Words, Words]:
-    """Return trees in groups: in ``room`` as far as they fit, and the rest."""
+    """Return trees in groups: those that fit in ``room``, and the rest."""
     words, cut = tree_words(member.size), min(room.size // GROUP_WORDS, member.size // GROUP)
     parts = room[: cut * GROUP_WORDS], np.zeros(words - cut * GROUP_WORDS, np.uint32)
     for part, places in zip(parts, (slice(cut * GROUP), slice(cut * GROUP, None)), strict=True):
@@ -254,13 +249,13 @@ def _grouped(member: Words, joined: Labels, room: Words) -> tuple[Words, Words]:
 def tree_blob(
     member: Words, joined: Labels, live: tuple[int, ...] = (), room: Words = _NO_ROOM
 ) -> Blob:
-    """Return the blob of laid-out trees, in ``room`` as far as they fit."""
+    """Return the blob of laid-out trees, using the buffer ``room`` as far as they fit."""
     return Blob.of(_grouped(member, joined, room), member.size, live)
 
 
 def packed_blob(member: Words, joined: Labels, room: Words, live: tuple[int, ...] = ()) -> Blob:
-    """Return the blob of laid-out trees, overwriting ``room``, one element per node. Raises
-    :class:`IndexError` if a node occurs twice.
+    """Return the packed blob of laid-out trees, overwriting ``room``, which has one element per
+    node. Raises :class:`IndexError` if a node occurs twice.
     """
     from cocite.kernels import runs as packed
 
@@ -280,8 +275,8 @@ def packed_blob(member: Words, joined: Labels, room: Words, live: tuple[int, ...
 def tree_maker_bytes(
     nodes: int, keep: bool, *, wanted: int | None = None, packed: bool = False
 ) -> int:
-    """Return the memory of one :class:`TreeMaker`, with its blob, and one waiting with ``keep``.
-    ``wanted`` nodes are selected, None for all; their list is not counted.
+    """Return the memory of one :class:`TreeMaker` and its blob; with ``keep``, also of a blob that
+    waits. ``wanted`` is the number of selected nodes, None for all; excludes their list.
     """
     stored = nodes if wanted is None else wanted
     walk = walker_bytes(nodes) + nodes
@@ -295,7 +290,7 @@ class PathsBuilder(PathsFormat, SampledBuilder):
     """Builds the layout ``paths``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """Plan as for trees; blocks with tokens in memory make one sample at a time."""
+        """Plan as for trees, but make one sample at a time if only the links are in blocks."""
         length = part.settings[LENGTH]
         need = partial(path_maker_bytes, length)
         scratch = WALK_NODE + 12 * length, 39 + 16 * length
@@ -306,7 +301,7 @@ class PathsBuilder(PathsFormat, SampledBuilder):
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """Return a walker with its scratch per thread."""
+        """Return one maker per thread, or a batch maker of samples in files."""
         walk = _walk_of(links, part, fit, folder)
         if fit.external:
             from cocite.index.layouts.trees.assemble import ExternalPaths
@@ -321,9 +316,9 @@ class PathsBuilder(PathsFormat, SampledBuilder):
 
 
 class PathMaker:
-    """Makes blobs. Owns a walker and scratch memory: use one for each thread.
+    """Makes blobs of paths. Owns a walker and scratch memory: use one per thread.
 
-    With ``keep`` a blob outlives the next one; otherwise it is in the scratch.
+    With ``keep``, a blob remains valid when the next one is made.
     """
 
     def __init__(self, walker: Walker, nodes: int, length: int, keep: bool) -> None:
@@ -334,7 +329,7 @@ class PathMaker:
         self._begins: list[int] = []
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of sample number ``sample``."""
+        """Return the blob of sample ``sample``."""
         from cocite.kernels import paths, trees
 
         self._steps[:] = 0
@@ -367,8 +362,8 @@ class PathMaker:
 
 
 def path_maker_bytes(length: int, nodes: int, keep: bool) -> int:
-    """Return the memory of one :class:`PathMaker`, with its blob and the previous one, if no walks
-    meet; usually it is far less.
+    """Return the maximum memory of one :class:`PathMaker`, its blob, and the previous blob, which
+    is reached only if no walks meet.
     """
     blob = 4 * path_words(nodes, nodes * length) - (0 if keep else 8 * nodes)
     return walker_bytes(nodes) + (2 + 4 * length) * nodes + 2 * blob
@@ -388,7 +383,7 @@ class CompactBuilder(CompactFormat, SampledBuilder):
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """Return one maker per thread, or one of samples in files."""
+        """Return one maker per thread, or a batch maker of samples in files."""
         settings = part.settings
         move = Mover(links, part.step, settings[SEED], fit.cuts, part.turn)
         if fit.external:
@@ -400,14 +395,14 @@ class CompactBuilder(CompactFormat, SampledBuilder):
 
 
 class CompactMaker:
-    """Makes blobs; each owns its memory."""
+    """Makes compact blobs, which own their memory."""
 
     def __init__(self, move: Mover, nodes: int) -> None:
         self._move = move
         self._everywhere = np.arange(nodes, dtype=np.uint32)
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of sample number ``sample``."""
+        """Return the blob of sample ``sample``."""
         from cocite.kernels import paths
 
         nodes = self._everywhere.size
@@ -419,7 +414,5 @@ class CompactMaker:
 
 
 def compact_maker_bytes(nodes: int, keep: bool) -> int:
-    """Return the memory of one :class:`CompactMaker`, with its blob and the previous one, which
-    exists with or without ``keep``.
-    """
+    """Return the memory of one :class:`CompactMaker`, its blob, and the previous blob."""
     return 4 * nodes + 8 * compact_words(nodes, nodes)

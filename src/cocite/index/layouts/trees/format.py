@@ -1,13 +1,15 @@
-"""The arrays of a sample of walks: trees, packed, paths, compact (``storage/FORMAT.md``).
+"""Array formats of walk samples (``storage/FORMAT.md``).
 
-Bytes per node and sample: trees at most 8.5, 4 of them in the file of positions. Packed: w + o + 13
-bits per run and 1.5 bytes per node; 3.1 on cnr-2000, and 6.6 with shuffled ids, as a run is up to
-32 nodes with consecutive ids. Paths: 9.5 and 4 for each point, about one per node on webs. Compact:
-12, for any length of walks. Packed trees equal those of the layout ``trees``, so answers are equal
-to the bit. In paths, a walk that has met a smaller one continues as that one, so each point is
-stored once.
+    trees      at most 8.5 bytes per node and sample, 4 of them in the positions file
+    packed     w + o + 13 bits per run and 1.5 bytes per node; 3.1 bytes per node on cnr-2000, and
+               6.6 with shuffled ids, as a run has up to 32 nodes with consecutive ids
+    paths      9.5 bytes per node, and 4 per point; webs have about one point per node
+    compact    12 bytes per node, for walks of any length
 
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1; paths and compact: their *A
+Packed trees equal those of the layout ``trees``, so answers are equal to the bit. In ``paths``, a
+walk that meets the walk of a smaller node continues as that walk, so each point is stored once.
+
+Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1; for paths and compact, their *A
 scalable randomized method to compute link-based similarity rank on the web graph*, 2 (Algorithm 1)
 and 3. Runs, and storing shared walks once, are our own.
 """
@@ -27,17 +29,17 @@ from cocite.measures import LENGTH, PartSettings
 from cocite.storage import Entry
 
 POSITIONS = "positions"
-"""File of uint32[nodes, samples]: the place of each node in each sample, 2**32 - 1 if its walk
-meets no other. A query reads one or two rows.
+"""File name of uint32[nodes, samples]: each node's position in each sample, or 2**32 - 1 if the
+node's walk meets no other walk. A query reads one or two rows.
 """
 GROUP, GROUP_WORDS = 64, 72
-"""Members in a group of trees, and its words: the members, then their labels, eight per word. So a
-small tree lies on one page, and a scan of labels reads half as many cache lines as one of members.
+"""Members and words of a tree group: the members, then their labels, eight per word. So a small
+tree lies on one memory page, and scanning labels reads fewer cache lines than scanning members.
 """
 
 
 def tree_words(members: int) -> int:
-    """Return the 32-bit words of the trees of a sample."""
+    """Return the size of a sample's trees in 32-bit words."""
     return padded(GROUP_WORDS * -(-members // GROUP))
 
 
@@ -47,8 +49,8 @@ def _groups(words: Words, members: int) -> Words:
 
 
 def group_trees(member: Words, joined: Labels, out: Words) -> None:
-    """Write members and their labels, a byte each, in groups into ``out``, which is zero after the
-    last whole group.
+    """Write members and one-byte labels to ``out`` in groups; ``out`` must be zero after the last
+    whole group.
     """
     from cocite.kernels import trees
 
@@ -61,17 +63,17 @@ def group_trees(member: Words, joined: Labels, out: Words) -> None:
 
 
 def members_of(words: Words, members: int) -> Words:
-    """Return the members of trees, uint32[members], which begin at the first word."""
+    """Return uint32[members]: the tree members."""
     return _groups(words, members)[:, :GROUP].reshape(-1)[:members]
 
 
 def labels_of(words: Words, members: int) -> Labels:
-    """Return the labels of trees, uint8[members]."""
+    """Return uint8[members]: the tree labels."""
     return unpacked(np.ascontiguousarray(_groups(words, members)[:, GROUP:]).reshape(-1), members)
 
 
 def unpacked(words: Words, count: int) -> Labels:
-    """Return numbers of four bits, uint8[count]."""
+    """Unpack four-bit integers to uint8[count]."""
     packed = words.view(np.uint8)
     return np.stack([packed & 15, packed >> 4], axis=1).ravel()[:count]
 
@@ -84,19 +86,19 @@ class TreesFormat(SampledFormat):
     selects = True
 
     def carries(self, settings: PartSettings) -> bool:
-        """Return True for all samples."""
+        """Return True."""
         return True
 
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the words of the groups, padded to whole lines."""
+        """Return the size of the groups, padded to whole cache lines."""
         return tree_words(members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return where the trees begin, in the form of a kernel's row, and p."""
+        """Return the kernel row: the offset of the trees (twice), 0, and the member count."""
         return base, base, 0, members
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the words of a sample in which every node meets another."""
+        """Return the size of a sample in which every node meets another node."""
         return tree_words(nodes)
 
     def finish(
@@ -108,26 +110,26 @@ class TreesFormat(SampledFormat):
 
 
 WIDTH = 6
-"""Numbers that locate a sample."""
+"""Values in a packed sample's kernel row."""
 _RUN = 13
-"""Bits of a run without its first node."""
+"""Bits of a run, excluding its first node."""
 _BEHIND = 2
-"""Words after the last run, because runs are read in words of 64 bits."""
+"""Padding words after the last run, because runs are read as 64-bit words."""
 
 
 def bits_of(count: int) -> int:
-    """Return the bits of the numbers below ``count``."""
+    """Return the bit width of integers below ``count``."""
     return max(1, (count - 1).bit_length())
 
 
 def parts_of(nodes: int, runs: int) -> tuple[int, int, int]:
-    """Return the words of the directory, the order and the runs of a sample."""
+    """Return the sizes in words of a sample's directory, order, and runs."""
     order, size = runs * bits_of(runs), runs * (bits_of(nodes) + _RUN)
     return 3 * (nodes // 64 + 1), -(-order // 32), -(-size // 32)
 
 
 def packed_words(nodes: int, runs: int) -> int:
-    """Return the 32-bit words of a blob."""
+    """Return the size of a packed blob in 32-bit words."""
     return padded(sum(parts_of(nodes, runs)) + _BEHIND)
 
 
@@ -138,21 +140,21 @@ class PackedFormat(SampledFormat):
     selects = True
 
     def carries(self, settings: PartSettings) -> bool:
-        """Return True for all samples."""
+        """Return True."""
         return True
 
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the words of the arrays, padded to whole lines."""
+        """Return the size of the arrays, padded to whole cache lines."""
         return packed_words(nodes, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return where directory, order and runs begin; r, w and o."""
+        """Return the offsets of directory, order and runs; and r, w and o."""
         directory, order, _ = parts_of(nodes, members)
         begins = base, base + directory, base + directory + order
         return *begins, members, bits_of(nodes), bits_of(members)
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the words of a sample in which every run is one node."""
+        """Return the size of a sample in which every run is one node."""
         return packed_words(nodes, nodes)
 
 
@@ -160,21 +162,21 @@ _MOST_POINTS = 2**32 - 1
 
 
 def check_points(sample: int, points: int) -> None:
-    """Raise :class:`ResourceError` if paths have more points than can be numbered."""
+    """Raise :class:`ResourceError` if paths have more points than uint32 can number."""
     if points > _MOST_POINTS:
         raise ResourceError(
-            f"sample {sample} has {points:,} points of walks; the layout paths holds "
-            f"{_MOST_POINTS:,} at most. Choose a smaller length, or the layout trees"
+            f"sample {sample} has {points:,} walk points; the layout paths can store at most "
+            f"{_MOST_POINTS:,}. Choose a smaller length, or the layout trees"
         )
 
 
 def eighths(nodes: int) -> int:
-    """Return the words that hold four bits per node."""
+    """Return the number of words for four bits per node."""
     return -(-nodes // 8)
 
 
 def path_words(nodes: int, points: int) -> int:
-    """Return the 32-bit words of a blob."""
+    """Return the size of a paths blob in 32-bit words."""
     return padded(nodes + tree_words(nodes) + 2 * eighths(nodes) + points)
 
 
@@ -182,24 +184,24 @@ class PathsFormat(SampledFormat):
     """The layout ``paths``."""
 
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the words of the arrays, padded to whole lines."""
+        """Return the size of the arrays, padded to whole cache lines."""
         return path_words(nodes, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return where position and trees begin; 1; nodes; where steps, begin and point begin; and
-        p. The first four are a row of kernels.
+        """Return the offsets of position and trees; 1; nodes; the offsets of steps, begin and
+        point; and p. The first four are a kernel row of the layout ``trees``.
         """
         words, steps = eighths(nodes), base + nodes + tree_words(nodes)
         begins = steps, steps + words, steps + 2 * words
         return base, base + nodes, 1, nodes, *begins, members
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the words of a sample in which no walks meet."""
+        """Return the size of a sample in which no walks meet."""
         return path_words(nodes, nodes * settings[LENGTH])
 
 
 def compact_words(nodes: int, members: int) -> int:
-    """Return the 32-bit words of a blob."""
+    """Return the size of a compact blob in 32-bit words."""
     return padded(2 * nodes + 1 + members)
 
 
@@ -207,33 +209,31 @@ class CompactFormat(SampledFormat):
     """The layout ``compact``."""
 
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the words of the arrays, padded to whole lines."""
+        """Return the size of the arrays, padded to whole cache lines."""
         return compact_words(nodes, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return where forward, begin and child begin, m, and the length of walks."""
+        """Return the offsets of forward, begin and child; m; and the walk length."""
         return base, base + nodes, base + 2 * nodes + 1, members, settings[LENGTH]
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the maximum number of words: that of a graph in which every node has an
-        in-link.
-        """
+        """Return the size of a sample in which every node moves."""
         return compact_words(nodes, nodes)
 
 
 _MOST, _LEAST = 1 << 24, 1 << 20
-"""Most and least bytes of strips."""
+"""Maximum and minimum bytes of strips."""
 
 
 def write_positions(
     path: Path, nodes: int, samples: Iterable[tuple[Words, int]], memory: int
 ) -> Entry:
-    """Write the positions of this many ``nodes`` in the trees of some ``samples``, each with its
-    words and number of members, within a quarter of ``memory``; return the entry of the file.
+    """Write the positions of all nodes in the trees of ``samples`` (words, member count); return
+    the file's entry.
 
-    Builds, merges and refreshes make them alike, when all samples are there: a column for each
-    sample into a scratch file, then strips of rows. Cost: a pass over the members, and each
-    position is written twice. Memory: two strips, or a piece of a column.
+    Each sample's column goes to a scratch file, which is then read in strips of rows. Costs one
+    pass over the members, and writes each position twice. Uses at most a quarter of ``memory``, but
+    at least 1 MiB: two strips, or a chunk of a column.
     """
     from cocite.kernels import trees
     from cocite.storage import ArrayWriter, evict

@@ -1,8 +1,8 @@
-"""Readers of all layouts of walks: scores from meeting times, and meetings from stored walks.
+"""Base classes of readers of walks: scores from meeting times, and meetings from stored walks.
 
-The value of a sample is f(tau), with tau the step at which two walks first meet, or 0 if they do
-not; by default f(tau) = decay**tau (``measures/meeting_weight.py``). Equal meeting times give equal
-scores, to the bit, in every layout.
+The value of a sample is f(tau), where tau is the step at which two walks first meet, or 0 if the
+walks do not meet; by default f(tau) = decay**tau (``measures/meeting_weight.py``). Equal meeting
+times give scores equal to the bit in every layout.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3 (expected f-meeting distance).
 """
@@ -37,8 +37,8 @@ Points = Ids
 
 
 class Ways(NamedTuple):
-    """Two walks up to their meeting: uint32[samples, length] each; whether they are known,
-    bool[samples]; and the names of removed pages on them, whose ids follow those of all nodes.
+    """Two walks up to the meeting, uint32[samples, length] each; whether the walks are known,
+    bool[samples]; and the names of removed pages, whose ids follow the node ids.
     """
 
     one: Points
@@ -48,47 +48,47 @@ class Ways(NamedTuple):
 
 
 class MeetingReader(SummingReader):
-    """Base of readers that return when any two walks meet."""
+    """Base of readers that find the time at which two walks meet."""
 
     @abstractmethod
     def times_with(self, node: int, others: Ids) -> Times:
-        """Return tau in every sample, uint8[samples, h]; 255 without a meeting."""
+        """Return uint8[samples, h]: tau, or 255 without a meeting."""
 
     def meeting_times(self, first: int, second: int) -> Times:
-        """Return tau in every sample, uint8[samples]; 255 without a meeting."""
+        """Return uint8[samples]: tau, or 255 without a meeting."""
         found: Times = self.times_with(first, np.array([second], np.uint32))[:, 0]
         return found
 
     @abstractmethod
     def _ways(self, first: int, second: int, samples: Ints, steps: Times, graphs: Graphs) -> Ways:
-        """Return two walks in the ``samples`` in which they meet, at ``steps``."""
+        """Return two walks in the ``samples`` in which they meet, at the given ``steps``."""
 
     def _refuse(self, samples: Ints) -> None:
-        """Raise an error for the first damaged sample, if any."""
+        """Raise :class:`Damaged` for the first sample; do nothing without samples."""
         if samples.size:
             shards = self.part.shards
             raise self.part.damaged(max(s.first for s in shards if s.first <= samples[0]))
 
     def weight(self, settings: PartSettings) -> MeetingWeights:
-        """Return the weights of meetings."""
+        """Return the meeting weights."""
         return worth_of(settings, self.part.settings)
 
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
-        """Return f(tau) in every sample. Walks that do not meet within ``length`` steps have value
-        0, and an upper bound of ``MeetingWeights.beyond``.
+        """Return f(tau) in every sample. Without a meeting within ``length`` steps, the value is 0,
+        and the upper bound is ``MeetingWeights.beyond``.
         """
         times = self.times_with(node, others)
         least, most = both_by_time(self.weight(settings))
         return np.take(least, times), np.take(most, times)
 
     def span(self, settings: PartSettings) -> Span:
-        """Return the span: different nodes meet after at least one step."""
+        """Return the span of values for different nodes, which meet after at least one step."""
         worth = self.weight(settings)
         values = *worth.values[1 : self.part.settings[LENGTH] + 1], worth.beyond
         return Span(0.0, min(values), max(values))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the score of two nodes; a node and itself score 1 with no error."""
+        """Return the score of two nodes; a node scores 1 with itself, without error."""
         samples = self.known(first, second)
         if first == second:
             return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64), samples)
@@ -97,9 +97,7 @@ class MeetingReader(SummingReader):
         return self.estimated(counts @ weights_of(self.weight(settings).values), samples)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the nodes at which two walks first meet. Each meeting adds f(tau) / samples,
-        unless that is 0.
-        """
+        """Return the nodes at which walks first meet; each meeting adds f(tau) / samples."""
         times = self.meeting_times(first, second)
         worth = np.array(self.weight(settings).values)
         met = np.flatnonzero(times != NEVER)
@@ -119,9 +117,7 @@ class MeetingReader(SummingReader):
         nodes, rows = np.unique(ways[0][np.arange(steps.size), steps - 1], return_inverse=True)
 
         def path(row: int) -> Paths:
-            """Return the pair of walks to a node with the largest part of its share; the first such
-            pair on ties.
-            """
+            """Return the pair of walks that contributes most to a node, the first one on ties."""
             carried: dict[tuple[tuple[int, ...], ...], float] = {}
             for i in np.flatnonzero(rows == row).tolist():
                 pair = tuple(tuple(way[i, : steps[i]].tolist()) for way in ways)
@@ -138,16 +134,10 @@ class WalkReader(MeetingReader):
 
     @abstractmethod
     def _read_walks(self, shard: Shard, node: int, out: Ids) -> bool:
-        """Fill ``out`` with the walks of a shard; return whether the shard is intact."""
+        """Fill ``out`` with a shard's walks; return whether the shard is intact."""
 
     def walks(self, node: int) -> Ids:
-        """The walk of a node in every sample.
-
-        Returns
-        -------
-        uint32[samples, length]
-            The node after each step; 2**32 - 1 behind the walk's end.
-        """
+        """Return uint32[samples, length]: the node after each step, 2**32 - 1 after the end."""
         length = self.part.settings[LENGTH]
         found = np.empty((self.part.samples, length), np.uint32)
         for shard in self.part.pieces():
@@ -157,7 +147,7 @@ class WalkReader(MeetingReader):
         return found
 
     def _ways(self, first: int, second: int, samples: Ints, steps: Times, graphs: Graphs) -> Ways:
-        """Return the walks as stored."""
+        """Return the stored walks."""
         one, other = self.walks(first)[samples], self.walks(second)[samples]
         walked = np.arange(one.shape[1]) < steps[:, None]
         ended = walked & ((one == NOWHERE) | (other == NOWHERE))
@@ -167,7 +157,7 @@ class WalkReader(MeetingReader):
 
 @lru_cache(maxsize=64)
 def both_by_time(worth: MeetingWeights) -> Floats:
-    """Return float64[2, 256], by meeting time: its value, and an upper bound on the exact value."""
+    """Return float64[2, 256]: the value and an upper bound on the exact value, by meeting time."""
     found = np.zeros((2, 256))
     found[:, : len(worth.values)] = worth.values
     found[1, NEVER] = worth.beyond

@@ -1,15 +1,15 @@
-"""Answers from stored walks: trees, packed or not, paths, and the compact form.
+"""Answers from stored walks.
 
-A node meets every other member of its tree, at the step that is the largest label between them.
-Packed trees are the same trees, read by runs instead of places: two kernel modules look samples up
-(``lookup_of``), everything else is one reader, and answers are equal to the bit. Trees store when
-walks meet; where is computed again (``index/layouts/trees/replay.py``). The other layouts store it.
+A node meets every other member of its tree; the meeting time is the largest label between the two.
+Packed trees are looked up by runs instead of positions (``lookup_of``), with answers equal to the
+bit. Trees store meeting times, from which ``index/layouts/trees/replay.py`` recomputes the meeting
+points; the layouts ``paths`` and ``compact`` store walks.
 
-Cost: a pair takes one access per sample and the labels between (packed: two, and the runs between);
-a list 1.8 ns per member of the trees read (packed: 3 ns per run). Compact: at most 2 * length words
-for a pair; for a list, the nodes at most k steps below the k-th point of the walk.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1, 2.1.4; their *A scalable
-randomized method to compute link-based similarity rank on the web graph*, 2, 3.1.
+In trees, a pair costs one access per sample and the labels between the nodes (packed: two accesses
+and the runs between); a list costs 1.8 ns per tree member (packed: 3 ns per run). In ``compact``, a
+pair reads at most 2 * length words, and a list the nodes at most k steps below the walk's k-th
+point. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1, 2.1.4; their *A
+scalable randomized method to compute link-based similarity rank on the web graph*, 2, 3.1.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ if TYPE_CHECKING:
 
 _SOUND = -1
 _ALONE, _TOGETHER = 64, 256
-"""Nodes of a batch that one kernel answers, at most: one after another, or with shared sums."""
+"""Maximum number of nodes that one kernel call answers: one by one, or with shared sums."""
 _TRIED_SAMPLES = 8
-"""Approximate number of samples for testing whether sharing sums pays."""
+"""Approximate number of samples for testing whether sharing sums is faster."""
 _PATIENCE, _MOST_WAITS = 4, 15
-"""Looks in a row that may say so before batches go without, and how many go without at most: on a
-graph where they always do, looks would take a tenth of the time.
+"""Number of consecutive failed tests before batches skip the test, and maximum number of batches
+that skip it. Testing every batch would cost a tenth of the time on graphs where all tests fail.
 """
 _MOST_HITS = 256
-"""Maximum number of hits of an answer from one kernel."""
+"""Maximum number of hits in an answer from one kernel call."""
 
 
 class TreeReader(MeetingReader):
-    """The layouts ``trees`` and ``packed``, which stores the same trees as runs of nodes. They
-    store when walks meet, but not where: for that, walks are repeated.
+    """The layouts ``trees`` and ``packed``, which store meeting times. Meeting points are found by
+    repeating walks.
     """
 
     def __init__(self, part: StoredPart) -> None:
@@ -71,12 +71,12 @@ class TreeReader(MeetingReader):
         self._packed = part.layout == "packed"
         self._replays: dict[str, Replay] = {}
         self._refused = self._waits = 0
-        """How many checks in a row found that neighbors share little, and how many batches are
-        answered until the next check. Threads may miscount: answers do not depend on it.
+        """Number of consecutive failed tests of shared sums, and of batches until the next test.
+        Threads may miscount, as answers do not depend on these numbers.
         """
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """Return tau in every sample, uint8[samples, h]; 255 without a meeting."""
+        """Return uint8[samples, h]: tau, or 255 without a meeting."""
         lookup = lookup_of(self.part)
         times = np.empty((self.part.samples, others.size), np.uint8)
         for some in self.part.slices():
@@ -87,7 +87,7 @@ class TreeReader(MeetingReader):
         return times
 
     def _ways(self, first: int, second: int, samples: Ints, steps: Times, graphs: Graphs) -> Ways:
-        """Return the walks, repeated on the graph of each sample."""
+        """Repeat the walks on each sample's graph."""
         from cocite.index.layouts.trees.replay import Replay
 
         one = np.zeros((samples.size, self.part.settings[LENGTH]), np.uint32)
@@ -109,13 +109,11 @@ class TreeReader(MeetingReader):
 
     @property
     def pairs_from(self) -> int | None:
-        """Return from how many pairs a pass over each sample is faster than a walk for each
-        pair.
-        """
+        """Return the number of pairs from which a pass over each sample is faster."""
         return 1 + self.part.nodes // (256 if self._packed else 2048)
 
     def pairs(self, first: Ids, second: Ids, settings: PartSettings) -> PairEvidence:
-        """Score all pairs in one sample before the next."""
+        """Score all pairs, one sample at a time."""
         from cocite.kernels import pairs
 
         times = np.empty((self.part.samples, first.size), np.uint8)
@@ -137,7 +135,7 @@ class TreeReader(MeetingReader):
         return PairEvidence(estimates, values)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up all walks that meet the node's."""
+        """Add up the meetings with all nodes."""
         weights = weights_of(self.weight(settings).values)
         if self._packed:
             return self._gather_runs(node, weights, scratch)
@@ -153,7 +151,7 @@ class TreeReader(MeetingReader):
         return int(progress[1])
 
     def _gather_runs(self, node: int, weights: NDArray[np.uint64], scratch: QueryScratch) -> int:
-        """Do the same for packed trees."""
+        """Fill ``scratch`` from packed trees, like :meth:`gather_sums`."""
         from cocite.kernels import runs_lookup
 
         changes, marks = scratch.changes, scratch.bytes
@@ -165,15 +163,13 @@ class TreeReader(MeetingReader):
         return int(runs_lookup.collect(changes, marks, scratch.eights, scratch.used))
 
     def _progress(self) -> NDArray[np.uint64]:
-        """Return a kernel's progress, and how much it may read between checks of the deadline."""
+        """Return a kernel's progress array, with the limit on reads between deadline checks."""
         return np.array([0, 0, self.part.at_once * self.part.nodes, 0], np.uint64)
 
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
-        """Answer by one kernel, unless samples come from several graphs, or there are very many
-        hits.
-        """
+        """Answer in one kernel call if :meth:`_in_one_pass` allows this."""
         if not self._in_one_pass(k):
             return None
         return self._one_by_one(np.array([node], np.uint32), k, floor, bets, settings)[0]
@@ -181,8 +177,8 @@ class TreeReader(MeetingReader):
     def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """Return the lists of some nodes from one kernel: of many if they share sums, as adjacent
-        pages of a web do; otherwise of a few, one after another.
+        """Return the first nodes' lists from one kernel call: many lists if nodes can share sums,
+        like adjacent pages of a web; otherwise a few lists, one by one.
         """
         from cocite.kernels import trees_batch
 
@@ -218,7 +214,7 @@ class TreeReader(MeetingReader):
                 raise self._damaged(bad)
             listed = counts.tolist()
             touched = sum(row[1] for row in listed)
-            if self._packed:  # counts blocks of nodes, each within a page
+            if self._packed:  # counts blocks of nodes, each within one memory page
                 scratch.wear += touched // lookup_of(self.part).BLOCK
             elif nodes.size == 1:
                 scratch.note_sums(touched)
@@ -229,9 +225,8 @@ class TreeReader(MeetingReader):
     def _carried(
         self, nodes: Ids, k: int, floor: float, settings: PartSettings
     ) -> list[ListedHits]:
-        """Return the lists of the first nodes, each from the sums of the previous one, while that
-        pays. Return none if two trials on a few samples show that it does not pay, as for the
-        previous nodes.
+        """Return lists of the first nodes, each computed from the previous node's sums, while this
+        is faster. Return [] if two tests on a few samples, or recent tests, show no gain.
         """
         from cocite.kernels.trees_batch import TRIED
 
@@ -251,7 +246,7 @@ class TreeReader(MeetingReader):
     def _carry(
         self, nodes: Ids, k: int, floor: float, settings: PartSettings, step: int = 1
     ) -> list[ListedHits]:
-        """Do the same for every ``step``-th sample, without testing whether it pays."""
+        """Return lists like :meth:`_carried` from every ``step``-th sample, without tests."""
         from cocite.kernels import trees_batch
 
         table = np.ascontiguousarray(self.table[::step])
@@ -268,7 +263,9 @@ class TreeReader(MeetingReader):
         return _lists(ids, rows, counts[:done].tolist())
 
     def _in_one_pass(self, k: int) -> bool:
-        """Return whether one kernel can answer."""
+        """Return whether one kernel call can answer: the index has one part and one snapshot, and
+        ``k`` is small.
+        """
         return self.part.weight == 1 and len(self.part.freshness.snapshots) == 1 and k <= _MOST_HITS
 
     def _arguments(
@@ -280,7 +277,7 @@ class TreeReader(MeetingReader):
         bets: tuple[float, float],
         settings: PartSettings,
     ) -> tuple[Any, ...]:
-        """Return the arguments of ``trees_batch.answers`` but the last."""
+        """Return the arguments of ``trees_batch.answers``, except the last one."""
         worth, span = self.weight(settings), self.span(settings)
         level, rounding = bets
         most = math.ceil(span.most * GRAINS)
@@ -291,25 +288,25 @@ class TreeReader(MeetingReader):
         return self.table, nodes, weights, both_by_time(worth), arrays, numbers
 
     def _damaged(self, sample: int) -> Damaged:
-        """Return the error for the sample at a position."""
+        """Return the error for the shard that contains the sample at this position."""
         return self.part.damaged(max(s.first for s in self.part.shards if s.first <= sample))
 
     @cached_property
     def table(self) -> NDArray[np.uint64]:
-        """Return the samples in the form for kernels: see ``table_of``."""
+        """Return the samples' kernel rows (:func:`table_of`)."""
         return table_of(self.part)
 
 
 def _lists(ids: Ids, rows: Floats, counts: list[list[int]]) -> list[ListedHits]:
-    """Return the results of kernels, for as many nodes as ``counts`` has rows."""
+    """Convert kernel results to lists, one for each row of ``counts``."""
     found = zip(counts, ids, rows, strict=False)
     return [ListedHits(own[:n], numbers[:n], certain) for (n, _, certain), own, numbers in found]
 
 
 @lru_cache(maxsize=64)
 def _differences(values: tuple[float, ...]) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return uint64[17, 16, 2]: the weight of a meeting time minus that of another (16 for never);
-    and the same negated.
+    """Return uint64[17, 16, 2]: the second meeting time's weight minus the first one's (16 means
+    no meeting); and the negated differences.
     """
     weights = weights_of(values)
     others = np.concatenate((weights, np.zeros((1, 2), np.uint64)))
@@ -317,7 +314,7 @@ def _differences(values: tuple[float, ...]) -> tuple[NDArray[np.uint64], NDArray
 
 
 def lookup_of(part: StoredPart) -> Any:
-    """Return the kernels that look up samples, depending on whether trees are packed."""
+    """Return the kernel module that looks up samples of ``trees`` or ``packed``."""
     if part.layout == "packed":
         from cocite.kernels import runs_lookup
 
@@ -328,11 +325,11 @@ def lookup_of(part: StoredPart) -> Any:
 
 
 def table_of(part: StoredPart) -> NDArray[np.uint64]:
-    """Return the samples of a part as rows for kernels, which begin with addresses.
+    """Return a part's samples as kernel rows, which contain addresses: the part must stay open.
 
-    uint64[samples, 4], as in ``kernels/trees.py``; or packed, uint64[samples, 6]: addresses of
-    directory, order and runs; the number of runs; the bits of a node and of a run number. The part
-    keeps the files mapped.
+    Rows are uint64[samples, 4], as in ``kernels/trees.py``. For packed trees, they are
+    uint64[samples, 6]: the addresses of directory, order and runs; the number of runs; and the bit
+    widths of nodes and run numbers.
     """
     width, addresses = (WIDTH, 3) if part.layout == "packed" else (4, 2)
     rows = []
@@ -364,7 +361,7 @@ class CompactReader(WalkReader):
     """The layout ``compact``."""
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """Return tau in every sample, uint8[samples, h]; 255 without a meeting."""
+        """Return uint8[samples, h]: tau, or 255 without a meeting."""
         from cocite.kernels import paths
 
         times = np.empty((self.part.samples, others.size), np.uint8)
@@ -376,7 +373,7 @@ class CompactReader(WalkReader):
         return times
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up all walks that meet the node's."""
+        """Add up the meetings with all nodes."""
         from cocite.kernels import paths
 
         asked, count = (np.uint32(node), weights_of(self.weight(settings).values)), 0

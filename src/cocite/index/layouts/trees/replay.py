@@ -1,19 +1,17 @@
-"""Repeated walks: of two nodes in the samples in which they meet, and those with an unseen node.
+"""Repeated walks, which find meeting points and answer queries with an unseen page.
 
-A step is a function of (seed, sample, step, node) and of the links, so two walks out of millions
-can be repeated without the others (``engine/walk.py``). The layout trees stores when walks meet;
-with the graph at hand, this finds where. An older graph, or that of an index of selected pages, has
-its own ids: nodes are matched by name, and removed pages get ids after those of all nodes.
+A step depends only on (seed, sample, step, node) and the links, so two walks can be repeated
+without all others (``engine/walk.py``). The layout ``trees`` stores meeting times; repeating the
+walks on the graph finds the meeting points. If the times differ, the graph or the index is damaged.
+Older graphs, and graphs of indexes of selected pages, have other ids: nodes are matched by name,
+and removed pages get ids after the node ids.
 
-The walks must meet at exactly the stored steps; otherwise graph or index is damaged.
+With an unseen page, a pair repeats its two walks in every sample, and a list is found from the
+nodes that the query node's walk passes. Answers equal those of a rebuilt index, to the bit.
 
-For an unseen node samples are drawn again when a question needs them: a pair replays its two
-walks in every sample; relatives are found from where the walk goes. Samples are keyed by their
-numbers, so answers are those of the index that a build would make, to the bit.
-
-Cost: some 30 microseconds a step of a sample, and the rows of links at hubs; for the direction
-``out`` the links are transposed once for an open index. For an unseen node relatives take from 0.1
-ms per sample on. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3.
+A step costs about 30 microseconds per sample, plus the rows of links at hubs; for direction
+``out``, the links are transposed once per open index. With an unseen page, a list takes at least
+0.1 ms per sample. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3.
 """
 
 from __future__ import annotations
@@ -47,8 +45,8 @@ Points = Ids
 
 
 def part_mover(part: StoredPart, links: Links, means: Resources) -> Mover:
-    """Return the mover of a part's walks, along ``links`` of its direction. Weights that do not fit
-    in memory beside the links are in a scratch file.
+    """Return the mover of a part's walks along ``links``, which must have the part's direction.
+    Weights that do not fit in memory beside the links go to a scratch file.
     """
     plan = part.plan
     fits = links.nbytes + step_bytes(plan).taken(links) <= means.memory
@@ -59,15 +57,15 @@ def part_mover(part: StoredPart, links: Links, means: Resources) -> Mover:
 
 
 class Replay:
-    """Repeats walks of one part along the links of its graph."""
+    """Repeats one part's walks on a graph."""
 
     def __init__(self, part: StoredPart, graph: Graph, means: Resources) -> None:
-        """Prepare the links. ``graph`` must be one from which samples were drawn
-        (``search/source.py`` checks it).
+        """Prepare the links. Samples must have been drawn from ``graph`` (``search/source.py``
+        checks this).
         """
         self._part, self._graph = part, graph
         if part.plan.step.weighted:
-            graph.check()  # all weights are read, not only those of two rows
+            graph.check()  # computing weights reads all links
         self._links: Links = links_of(graph, part.direction, means.memory, weighted=part.weighted)
         self._move = part_mover(part, self._links, means)
         graph.store.advise(Access.SCATTERED)  # two walks read only a few rows
@@ -79,19 +77,11 @@ class Replay:
     def __call__(
         self, first: int, second: int, samples: Ints, steps: NDArray[np.uint8], gone: list[str]
     ) -> tuple[Points, Points]:
-        """Two walks in the samples of these numbers, each up to the step of ``steps`` at which they
-        meet.
+        """Repeat two walks in the samples with these numbers, up to the meetings at ``steps``.
 
-        Returns
-        -------
-        two uint32[samples.size, length]
-            The nodes after each step; what is behind the meeting is 0. Names of pages that are
-            gone are put at the end of ``gone``.
-
-        Raises
-        ------
-        Damaged
-            They do not first meet then.
+        Returns two uint32[samples.size, length], with the node after each step, and 0 after the
+        meeting. Appends the names of removed pages to ``gone``. Raises :class:`Damaged` unless the
+        walks first meet at exactly these steps.
         """
         length = self._part.settings[LENGTH]
         points = np.zeros((samples.size, length, 2), np.uint32)
@@ -112,7 +102,7 @@ class Replay:
         return points[:, :, 0], points[:, :, 1]
 
     def _there(self, node: int) -> int:
-        """Convert a node of the index to an id of the graph."""
+        """Convert an index id to a graph id."""
         if self._newest:
             return node
         found = self._graph.names.find(self._names.name(node))
@@ -121,7 +111,7 @@ class Replay:
         return found
 
     def _here(self, nodes: Points, gone: list[str]) -> Points:
-        """Convert nodes of the graph to ids of the index."""
+        """Convert graph ids to index ids."""
         different, rows = np.unique(nodes, return_inverse=True)
         ids = np.empty(different.size, np.uint32)
         for row, name in enumerate(self._graph.names.stored.names(different)):
@@ -134,8 +124,8 @@ class Replay:
         return ids[rows].reshape(nodes.shape)
 
     def _check(self, links: Links, at: Points) -> None:
-        """Check that the rows of two nodes contain valid ids, ascending; for links either way, a
-        node linked both ways occurs twice.
+        """Check that two nodes' rows contain valid, ascending ids; for direction ``any``, mutually
+        linked nodes occur twice.
         """
         ascends = np.greater_equal if self._part.direction == "any" else np.greater
         for node in at.tolist():
@@ -151,13 +141,13 @@ class Replay:
     def _damaged(self) -> Damaged:
         index, graph = self._part.store.path, self._graph.path
         return Damaged(
-            f"the walks of {graph} are not those of {index}, which was built from it: one of them "
-            f"is damaged. See: cocite verify {graph}; cocite verify {index}"
+            f"walks on {graph} differ from those in {index}, which was built from it: one of the "
+            f"two is damaged. See: cocite verify {graph}; cocite verify {index}"
         )
 
 
 class OnTheFlyReader(MeetingReader):
-    """Replaces the layouts of walks for drafts."""
+    """Replaces the readers of walks for indexes with an unseen page."""
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)
@@ -166,7 +156,7 @@ class OnTheFlyReader(MeetingReader):
 
     @property
     def _numbers(self) -> list[int]:
-        """Return the numbers of the samples."""
+        """Return the sample numbers."""
         found: list[int] = self.part.freshness.held[: self.part.samples].tolist()
         return found
 
@@ -179,7 +169,7 @@ class OnTheFlyReader(MeetingReader):
         return self.part.links(opposite(self.part.direction))
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """Return tau in every sample, uint8[samples, h]; 255 without a meeting."""
+        """Return uint8[samples, h]: tau, or 255 without a meeting."""
         nodes = np.append(np.uint32(node), others)
         times = np.empty((len(self._numbers), others.size), np.uint8)
         for row, sample in enumerate(self._numbers):
@@ -188,7 +178,7 @@ class OnTheFlyReader(MeetingReader):
         return times
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up all nodes that the node meets, over all samples."""
+        """Add up the meetings with all nodes."""
         weights, count = weights_of(self.weight(settings).values), 0
         for sample in self._numbers:
             check()
@@ -200,7 +190,7 @@ class OnTheFlyReader(MeetingReader):
         return count
 
     def _ways(self, first: int, second: int, samples: Ints, steps: Times, graphs: Graphs) -> Ways:
-        """Return the walks, repeated along the same links."""
+        """Repeat the walks on the extended links."""
         points = np.zeros((samples.size, self._length, 2), np.uint32)
         numbers = np.array(self._numbers)[samples].tolist()
         for row, (sample, last) in enumerate(zip(numbers, steps.tolist(), strict=True)):
