@@ -305,9 +305,7 @@ def test_dropped_page(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixtur
     path = str(tmp_path / "x")
     cocite.build(graph, path, samples=4, only_prefix=["http://s3", "http://s4"], measure="psimrank")
     absent, there = site(111), next(iter(cocite.open(path).nodes))
-    words = (
-        f"{path} keeps .* of the {graph.nodes:,} pages of its graph .prefix http://s3, http://s4"
-    )
+    words = f"{path} contains only .* of the {graph.nodes:,} pages of its graph .prefix http://s3, http://s4"
     with pytest.raises(UnknownNode, match=words):
         cocite.open(path).related(absent)
     with pytest.raises(UnknownNode, match=words):

@@ -186,7 +186,7 @@ def test_foreign_piece_is_refused(graph: Graph, make_graph: MakeGraph, tmp_path:
     (tmp_path / "out").rename(tmp_path / "outward")
     made("other", range(10, 20), of=make_graph([(0, 1), (0, 2)]))
     cocite.build(graph, tmp_path / "exact", measure="cocitation")
-    refused(tmp_path, "two indexes or more", "a")
+    refused(tmp_path, "at least two indexes", "a")
     refused(tmp_path, r"samples 8\.\.9 are in more than one of", "a", "over")
     refused(tmp_path, r"samples 0\.\.9 are in more than one of", "a", "b", "a")
     refused(tmp_path, r"samples 10\.\.24 are in none of .*cocite index --sample-range", "a", "far")
@@ -289,4 +289,4 @@ def test_command_merges(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixt
     for wrong in ("9..3", "a", "-3", "1..2..3", "1.5"):
         assert main([*made, paths[2] + "x", f"--sample-range={wrong}"]) == 2
     assert main(["merge", paths[0], "-o", paths[2] + "x"]) == 2
-    assert "two indexes or more" in capsys.readouterr().err
+    assert "at least two indexes" in capsys.readouterr().err

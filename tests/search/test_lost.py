@@ -319,7 +319,7 @@ def test_the_advice_on_a_refreshed_index_is_followed_word_by_word(
     capsys.readouterr()
     assert main(["verify", str(path)]) == 1
     said = capsys.readouterr().err
-    _, advice = re.split(r"To make it whole[^:]*: ", said.strip())
+    _, advice = re.split(r"To repair it[^:]*: ", said.strip())
     for command in advice.split("; then "):
         words = [str(now.path) if w == "GRAPH" else w for w in shlex.split(command)]
         if words[1] == "index":  # "with the settings of the index"

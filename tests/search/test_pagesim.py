@@ -247,7 +247,7 @@ def test_too_many_paths_are_an_error(make_graph: MakeGraph, tmp_path: Path) -> N
     options: dict[str, Any] = {"threshold": 0, "most_steps": 1_000_000}
     with pytest.raises(
         ResourceError,
-        match=r"the paths of '\d+' take more than 1,000,000 links, with a radius of 10 and a "
+        match=r"the paths of '\d+' read more than 1,000,000 links, with a radius of 10 and a "
         "threshold of 0. Choose a smaller --radius or a larger --threshold, or allow more with "
         "--most-steps",
     ):

@@ -329,7 +329,7 @@ def test_foreign_graph(made: Any, make_graph: MakeGraph, monkeypatch: pytest.Mon
 
 
 def test_the_first_samples_of_several_graphs_are_not_a_smaller_index(made: Any) -> None:
-    with pytest.raises(UsageError, match=r"was refreshed: its samples are of 2 graphs"):
+    with pytest.raises(UsageError, match=r"was refreshed: its samples come from 2 graphs"):
         made("psimrank", "in", 1).index.with_samples(5)
 
 

@@ -212,7 +212,7 @@ def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.WARNING, "cocite"):
         build(graph, tmp_path / "i", told)
     assert "2 texts of " in caplog.text
-    assert "are of no page of the graph, such as 'nobody': left out" in caplog.text
+    assert "are not for a page of the graph and ignored, for example 'nobody'" in caplog.text
 
 
 @pytest.mark.parametrize(

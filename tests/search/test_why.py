@@ -74,7 +74,7 @@ def test_shares_add_up_to_the_score_and_paths_are_paths(
     index = build(graph, graph.path.with_suffix(".index"), measure, layout, direction)
     if any(part.layout == "sketch" for part in index.stored.parts):
         for a, b in itertools.combinations(index.nodes, 2):
-            with pytest.raises(UsageError, match="stores bits of hashes, not pages"):
+            with pytest.raises(UsageError, match="stores hash bits instead of pages"):
                 index.why(a, b)
         return
     alone = len(measure.components) == 1
@@ -370,7 +370,7 @@ def test_changed_links_fail(make_graph: MakeGraph, tmp_path: Path, sources: list
     assert index.why(3, 4, graph=graph).score > 0
     assert graph.in_sources.size == 5
     np.array(sources, np.uint32).tofile(graph.path / "in_sources")
-    with pytest.raises(Damaged, match=r"one of them is damaged. See: cocite verify"):
+    with pytest.raises(Damaged, match=r"one of the two is damaged. See: cocite verify"):
         cocite.open(tmp_path / "i").why(3, 4, graph=str(graph.path))
 
 

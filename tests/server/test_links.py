@@ -249,7 +249,7 @@ def test_a_refresh_adds_the_links_and_equals_a_build_with_them(
     log.append(encoded_links([PostedLink(*new[0]), PostedLink(*links[0])]))
     log.append(encoded_links(PostedLink(*link) for link in new))
     assert main(["refresh", str(index), str(graph)]) == 0  # of a graph without them
-    assert "5 links that a server took" in capsys.readouterr().err
+    assert "5 links that a server accepted" in capsys.readouterr().err
     assert log.records() == [encoded_links([PostedLink(*link)]) for link in new[:1]] + [
         encoded_links(PostedLink(*link) for link in new)
     ]

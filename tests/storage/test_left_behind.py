@@ -122,7 +122,7 @@ def test_a_graph_that_is_published_holds_no_scratch(tmp_path: Path) -> None:
 def test_verify_names_strangers(make_graph: MakeGraph, capsys: pytest.CaptureFixture[str]) -> None:
     path = make_graph(EDGES).path
     assert main(["verify", str(path)]) == 0
-    assert "not a part of it" not in capsys.readouterr().err
+    assert "not part of the store" not in capsys.readouterr().err
     for i in range(7):
         (path / f"left{i}").touch()
     (path / "work").mkdir()

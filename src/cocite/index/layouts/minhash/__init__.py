@@ -1,6 +1,5 @@
-"""The layout ``minhash``: nodes grouped by the winner of each ring.
+"""Layouts of min-hashes.
 
-The layout ``sketch``: some bits of a hash of each winner.
-
-Shared by layouts of min-hashes: winners of rings, 16 samples at a time, and their matches.
+* ``minhash``: nodes grouped by the winner of each ring
+* ``sketch``: some bits of a hash of each winner
 """

@@ -1,14 +1,14 @@
-"""Samples of min-hashes, 16 at a time, and their memory plan.
+"""Builders of min-hash samples, and their memory plan.
 
-A pass over the rings gives the winners of 16 samples (``engine/scan.py``) at the cost of one. They
-are stored and encoded one after another: as groups, or as planes of bits of hashes. The hashes have
-their own key, so planes depend only on the winners.
+One scan per ring gives the winners of 16 samples (``engine/scan.py``) at the cost of one sample.
+The samples are then encoded one by one, as groups or as planes. Hashes have their own key, so
+planes depend only on the winners.
 
     in memory    links + rows of the scan + winners of 16 samples + blobs <= budget
     on disk      2 blobs + a scan in the rest of the budget; winners in a scratch file
-    external     2 bytes per node or 4 MiB + a scan in the rest; blobs in a scratch file, too
+    external     2 bytes per node or 4 MiB + a scan in the rest; blobs also in a scratch file
 
-Memory for n nodes: 128 n bytes for the rows, 64 n per ring for the winners; 4 n to list groups.
+With n nodes, the rows need 128 n bytes, the winners 64 n per ring, and listing groups 4 n.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.1.
 """
 
@@ -53,19 +53,18 @@ from cocite.storage import evict
 from cocite.storage.spool import Scratch, ScratchFile
 
 _LEAST_SCAN, _WINDOWS = 4 << 20, 8 << 20
-"""For the scan; and of winners on disk, 16 samples of which are written at a time.
-"""
+"""Bytes for the scan, and for writing winners of 16 samples to disk."""
 _LEAST_LAYER, _ROW = 4 << 20, 256
-"""To lay out in files, and for each row under way."""
+"""Minimum bytes for a layout in files, and bytes per row in transit."""
 _ALL = np.empty(0, np.uint32)
-"""No list of nodes: all nodes."""
+"""An empty list of nodes, which means all nodes."""
 
 
 @dataclass(frozen=True)
 class RingPlan(MemoryPlan):
-    """Plan of a build: ``memory`` and ``threads`` in total, with ``layers`` threads for layout;
-    ``plan`` of the scan; bytes of the ``winners`` on disk, with those of blobs laid out there,
-    ``rows`` at a time.
+    """The plan of a build: total ``memory`` and ``threads``, with ``layers`` threads for layout;
+    the ``plan`` of the scan; and the bytes of ``winners`` on disk, including blobs that are laid
+    out there, ``rows`` at a time.
     """
 
     together: int = LANES
@@ -90,11 +89,10 @@ class RingPlan(MemoryPlan):
 
 
 def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int) -> RingPlan:
-    """Plan a build in memory, with as many threads as fit; else on disk.
+    """Plan a build in memory with as many threads as fit, or on disk.
 
-    ``blob`` is the size of the largest blob, with the scratch for its layout.
-
-    Raises :class:`ResourceError` if neither fits.
+    ``blob`` is the size of the largest blob, including the scratch for its layout. Raises
+    :class:`ResourceError` if neither fits.
     """
     if means.external:
         raise UsageError(
@@ -111,7 +109,7 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
         least, rows = external, layer // _ROW
 
     for layers in range(threads, 0, -1) if blocks is None else ():
-        # Layers in progress, one that waits, and one that is being written.
+        # Layers in progress, one waiting, and one being written.
         need = winners + (layers + 2 * (layers > 1) + (layers == 1)) * blob
         whole = need + links.nbytes + 2 * ROW_BYTES * nodes
         if whole <= memory:
@@ -128,31 +126,31 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
 
 
 def request_bytes(part: PartPlan) -> int:
-    """Return the memory for selected nodes: their list, and their winners in a ring; 0 for all."""
+    """Return the memory for the list of selected nodes and their winners in a ring; 0 for all."""
     return 0 if part.wanted is None else 8 * part.wanted.count
 
 
 def request_of(winners: Words, wanted: Words | None) -> Words:
-    """Return the winners of the selected nodes, None for all."""
+    """Return the winners of the selected nodes, or of all nodes if ``wanted`` is None."""
     return winners if wanted is None else winners[wanted]
 
 
 LayOut = Callable[[int, list[Words]], Blob]
-"""Makes the blob of a sample from the winners of its rings."""
+"""(Sample, winners by ring) -> blob."""
 
 
 class Layer:
-    """Lays a sample out. Owns scratch memory: use one for each thread."""
+    """Lays out a sample. Owns scratch memory: use one per thread."""
 
     def __init__(self, part: PartPlan, nodes: int) -> None:
-        """Allocate the scratch. ``nodes`` is the number of nodes of the graph."""
+        """Allocate the scratch. ``nodes`` is the graph's node count."""
         self._part = part
         self._requested = None if part.wanted is None else part.wanted.ids()
         self._most = MinhashFormat().most_words(part.stored_nodes(nodes), part.settings)
         self._begins = np.empty(0, np.uint32)
 
     def __call__(self, sample: int, rings: Sequence[Words]) -> Blob:
-        """Return the blob of a sample, which owns its memory, from the winners of its rings,
+        """Return a sample's blob, which owns its memory, from the winners in ``rings``,
         uint32[nodes] each.
         """
         if not self._part.settings[BITS]:
@@ -186,7 +184,7 @@ class Layer:
 
 
 class RingMaker(BatchMaker):
-    """Makes blobs of min-hashes."""
+    """Makes blobs of min-hash samples in batches."""
 
     def __init__(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
@@ -218,7 +216,7 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
     """Builds the layouts ``minhash`` and ``sketch``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
-        """Plan in memory if all fits, else on disk."""
+        """Plan the memory (:func:`plan_neighborhoods`)."""
         if isinstance(links, BlockedLinks):
             from cocite.index.layouts.minhash.partitions import fit_ring_blocks
 
@@ -230,7 +228,7 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
     def makers(
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
-        """Return one maker, with its own threads."""
+        """Return one maker, which has its own threads."""
         if isinstance(links, BlockedLinks):
             from cocite.index.layouts.minhash.partitions import PartitionRingMaker
 
@@ -238,9 +236,7 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
         return [RingMaker(links, part, fit, folder, numbers)]
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
-        """Return a converter of samples: removed nodes leave their groups, new ones are alone in
-        every ring.
-        """
+        """Return a sample converter; removed nodes leave their groups, new nodes are in none."""
         from cocite.kernels import minhash
 
         length = settings[LENGTH]
@@ -262,10 +258,10 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
 
 
 class ExternalLayer:
-    """Lays a sample out in a scratch file; a blob lasts until the next one is made."""
+    """Lays out a sample in a scratch file; a blob is valid until the next one is made."""
 
     def __init__(self, part: PartPlan, nodes: int, rows: int, folder: Path) -> None:
-        """``nodes`` is the number of nodes of the graph."""
+        """``nodes`` is the graph's node count; ``rows`` is the number of rows in transit."""
         self._part, self._stored = part, part.stored_nodes(nodes)
         self._length = part.settings[LENGTH]
         self._requested = None if part.wanted is None else part.wanted.ids()
@@ -276,7 +272,7 @@ class ExternalLayer:
         self._beginning = self._cells.spool(folder)
 
     def __call__(self, sample: int, rings: Sequence[Words]) -> Blob:
-        """Return the blob of a sample, from the winners of its rings, uint32[nodes] each."""
+        """Return a sample's blob from the winners in ``rings``, uint32[nodes] each."""
         if self._part.settings[BITS]:
             at = 0
             for low in range(0, self._stored, self._rows):
@@ -302,13 +298,13 @@ class ExternalLayer:
         return Blob.of(FileWords(self._blob, end), at)
 
     def _winners(self, winners: Words, low: int, count: int) -> Words:
-        """Return the winners of some of the nodes that are stored."""
+        """Return the winners of ``count`` stored nodes, beginning at ``low``."""
         if self._requested is None:
             return winners[low : low + count]
         return winners[self._requested[low : low + count]]
 
     def _write_groups(self, sample: int, ring: int, at: int) -> int:
-        """Write the groups of a ring from word ``at`` of all groups on; return their end."""
+        """Write a ring's groups at word ``at`` of all groups; return their end."""
         for low, counts, pieces in self._groups.groups(self._winning):
             sizes = np.where(counts > 1, counts + 2, 0)
             ends, begins = np.cumsum(counts), at + np.cumsum(sizes) - sizes
@@ -330,7 +326,7 @@ class ExternalLayer:
     def _write_nodes(
         self, low: int, nodes: Words, key: Ints, rank: Ints, begins: Ints, counts: Ints
     ) -> None:
-        """Write nodes into their groups, before the first of a group its winner and its size."""
+        """Write nodes to their groups; each group begins with its winner and its size."""
         place = begins[key] + 2 + rank
         first = rank == 0
         begin = int(place[0]) - 2 * int(first[0])
@@ -342,7 +338,7 @@ class ExternalLayer:
         self._blob.write(4 * (self._stored * self._length + begin), words)
 
     def _named(self, winners: Words) -> Words:
-        """Return winners by their number among the nodes that are stored, NOWHERE for others."""
+        """Return the winners' positions among the stored nodes, or NOWHERE."""
         if self._requested is None:
             return winners
         places = np.searchsorted(self._requested, winners)
@@ -350,7 +346,7 @@ class ExternalLayer:
         return np.where(near == winners, places, NOWHERE).astype(np.uint32)
 
     def _write_cells(self) -> None:
-        """Write where the group of each node begins, node after node, ring after ring."""
+        """Write the beginning of each node's group, in order of node and ring."""
         for low, high, pieces in self._cells.ranges(self._beginning):
             cells = np.full((high - low, self._length), NOWHERE, np.uint32)
             for ring, rows in pieces:

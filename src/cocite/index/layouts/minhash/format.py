@@ -1,11 +1,11 @@
-"""The arrays of a sample of min-hashes: groups or planes (``storage/FORMAT.md``).
+"""Array formats of min-hash samples: groups or planes (``storage/FORMAT.md``).
 
-Groups are the nodes with the same winner in a ring: the first node, in the sample's random order,
-of those that reach a node in a given number of links. Planes (``bits``, the layout ``sketch``) hold
-some bits of a hash of each winner, for blocks of 512 nodes.
+A node's winner in a ring is the first node, in the sample's random order, that reaches the node in
+a given number of links. Groups contain the nodes with the same winner in a ring. Planes (the layout
+``sketch``) contain some ``bits`` of a hash of each winner, in blocks of 512 nodes.
 
-Size: groups take 4 bytes per node, ring and sample for the cells, at most as much for members, and
-8 for each group; less than 8 in all on webs. Planes take ``bits`` / 8: with ``bits`` 1 a sixtieth.
+Groups need 4 bytes per node, ring and sample for the cells, at most as much for members, and 8 per
+group; less than 8 in total on webs. Planes need ``bits`` / 8, so a sixtieth with ``bits`` 1.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 and Algorithm 3; Li, Koenig 2010,
 *b-bit minwise hashing*.
 """
@@ -25,20 +25,20 @@ from cocite.storage import evict
 
 _MOST_WORDS = 2**32 - 1
 BLOCK, PLANE = 512, 16
-"""Nodes of a block of planes, and words of a plane."""
+"""Nodes per block of planes, and words per plane."""
 
 
 def minhash_words(nodes: int, length: int, members: int) -> int:
-    """Return the number of 32-bit words of a blob of groups."""
+    """Return the size of a blob of groups in 32-bit words."""
     return padded(nodes * length + members)
 
 
 def check_words(sample: int, words: int) -> None:
-    """Raise :class:`ResourceError` if groups take more words than can be numbered."""
+    """Raise :class:`ResourceError` if groups have more words than uint32 can number."""
     if words > _MOST_WORDS:
         raise ResourceError(
-            f"the groups of sample {sample} take {words:,} words; the layout minhash holds "
-            f"{_MOST_WORDS:,} at most. Choose a smaller length, or the layout sketch"
+            f"the groups of sample {sample} need {words:,} words; the layout minhash can store at "
+            f"most {_MOST_WORDS:,}. Choose a smaller length, or the layout sketch"
         )
 
 
@@ -48,33 +48,31 @@ class MinhashFormat(SampledFormat):
     selects = True
 
     def carries(self, settings: PartSettings) -> bool:
-        """Return True for groups, which store their winners; bits of hashes do not."""
+        """Return True for groups, which store their winners, and False for planes."""
         return not settings[BITS]
 
     def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the words of groups, or of planes, which have no members."""
+        """Return the size of groups or planes; planes have no members."""
         length, bits = settings[LENGTH], settings[BITS]
         planes = -(-nodes // BLOCK) * length * bits * PLANE
         return planes if bits else minhash_words(nodes, length, members)
 
     def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return where cells and groups begin, p, and the length; for planes, where they begin, the
-        length, and the bits.
+        """Return the offsets of cells and groups, the member count, and the length; for planes, the
+        offset, the length, and ``bits``.
         """
         length, bits = settings[LENGTH], settings[BITS]
         return (base, length, bits) if bits else (base, base + nodes * length, members, length)
 
     def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the words of a sample in which all groups are pairs, or of any sample with
-        bits.
-        """
+        """Return the size of planes, or of a sample in which all groups are pairs."""
         length = settings[LENGTH]
         return self.words(nodes, length * (nodes // 2 * 4 + nodes % 2), settings)
 
 
 def ring_planes(part: PartPlan, sample: int, rings: Sequence[Words]) -> Words:
-    """Return uint32[groups of 512 nodes, length, bits, 16]: the winners of the rings of a sample,
-    each uint32[nodes], cut to bits.
+    """Return uint32[blocks of 512 nodes, length, bits, 16]: hash bits of the winners in ``rings``,
+    each uint32[nodes].
     """
     from cocite.kernels import minhash_bits, random
 

@@ -1,15 +1,15 @@
 """Min-hashes of a partitioned graph, whose blocks may be in separate processes.
 
-The first ring needs no messages: every block can compute the place of a node in an order. For
-groups, 12 bytes are sent for each node and ring: a node's block sends (winner, node) to the
-winner's block, which makes the groups and responds with where each begins; the node's block then
-makes cells. The conductor writes cells, then groups, ring after ring and block after block, into a
-scratch file. Planes need no messages; if blocks meet within 512 nodes, the conductor joins their
-bits. Blobs have the same bytes as in memory.
+The first ring needs no messages, because every block can compute a node's position in an order.
+Groups need 12 bytes of messages per node and ring: a node's block sends (winner, node) to the
+winner's block, which makes the groups and responds with their beginnings; the node's block then
+makes cells. The coordinator writes cells, then groups, by ring and block, to a scratch file. Planes
+need no messages; if a block boundary divides 512 nodes, the coordinator merges the bits. Blobs are
+byte-identical to those of a build in memory.
 
-Memory of a block: its links and rows of values (``engine/partitions.py``), 4 bytes per node, ring
-and sample for winners, 24 per node and ring for a sample during layout. Source: Fogaras, Racz,
-*Scaling link-based similarity search*, 2.3.1.
+A block needs memory for its links and rows of values (``engine/partitions.py``), 4 bytes per node,
+ring and sample for winners, and 24 per node and ring for a sample during layout. Source: Fogaras,
+Racz, *Scaling link-based similarity search*, 2.3.1.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ from cocite.measures.xjaccard import BITS
 from cocite.resources import Resources
 
 _AHEAD = 2
-"""Samples to lay out at a time."""
+"""Number of samples to lay out at a time."""
 _LAID_OUT = 24
-"""Bytes per node and ring of a sample during layout: pairs, groups and cells."""
+"""Bytes per node and ring of a sample during layout, for pairs, groups and cells."""
 _WORD = 32
 
 
 class RingWork(PartitionWork):
-    """Work of a :class:`RingBlock`."""
+    """The work of a :class:`RingBlock`."""
 
     @property
     def length(self) -> int:
-        """Return the rings of a sample."""
+        """Return the number of rings."""
         return self.plan.settings[LENGTH]
 
 
 class Dealt(NamedTuple):
-    """Message from one block to another: ``pairs`` uint32[k, 2] of winners, counted from the
-    other's first node, and nodes; the number of pairs in each ring, int64[length].
+    """A message to another block: ``pairs`` uint32[k, 2] of winners, counted from the receiver's
+    first node, and nodes; and ``counts`` int64[length], the number of pairs in each ring.
     """
 
     pairs: Words
@@ -65,10 +65,10 @@ class Dealt(NamedTuple):
 
 
 class RingBlock(ScanBlock):
-    """One block of a graph: its rings; the cells or planes of its nodes, and groups of winners."""
+    """The rings of one graph block, the cells or planes of its nodes, and its winners' groups."""
 
     def __init__(self, work: RingWork, block: int) -> None:
-        """Open and check block number ``block``. Raises :class:`~cocite.errors.StoreError`."""
+        """Open and check block ``block``; raises :class:`~cocite.errors.StoreError`."""
         held = GraphBlock(work.folder, block, work.digest)
         cuts = np.array(work.cuts, np.uint32)
         super().__init__(held.offsets, held.sources, held.first, cuts, LANES, np.uint32)
@@ -79,7 +79,7 @@ class RingBlock(ScanBlock):
         self._dealt: dict[int, list[tuple[Ints, list[int]]]] = {}
 
     def neighborhoods(self, samples: range) -> tuple[object, ...]:
-        """Start new samples and drop earlier ones; send nothing."""
+        """Start new samples, discarding earlier ones; send no messages."""
         from cocite.kernels import ring_rows
 
         work = self.work
@@ -91,8 +91,8 @@ class RingBlock(ScanBlock):
         return self._nothing_sent()
 
     def ring(self, step: int, *messages: Words | None) -> tuple[object, ...]:
-        """Make one ring of all samples from the last messages; return those for the next one, none
-        after the last.
+        """Compute one ring of all samples from the last messages; return the messages for the next
+        ring.
         """
         from cocite.kernels import ring_rows
 
@@ -105,11 +105,11 @@ class RingBlock(ScanBlock):
         return self._sent(lanes)
 
     def winners_of(self, sample: int) -> Words:
-        """Return the winners of a sample, uint32[length, its nodes]."""
+        """Return a sample's winners, uint32[length, nodes of the block]."""
         return self._winners[:, sample - self._samples.start]
 
     def deal(self, sample: int) -> tuple[object, ...]:
-        """Return the bytes for other blocks, then the message for each block."""
+        """Return the number of bytes for other blocks, then a message to each block."""
         blocks = self.border.cuts.size - 1
         nodes = np.arange(self.first, self.first + self.nodes, dtype=np.uint32)
         pairs: list[list[Words]] = [[] for _ in range(blocks)]
@@ -136,9 +136,11 @@ class RingBlock(ScanBlock):
         return sent, *dealt
 
     def group(self, *dealt: Dealt) -> tuple[object, ...]:
-        """Group the pairs from all blocks. Returns int64[length] words of the groups of each ring,
-        and bytes for other blocks; the groups of each ring, uint32; then for each block where the
-        group of each of its pairs begins, counted from the first of this block and ring.
+        """Group the pairs from all blocks.
+
+        Returns (int64[length], the words of each ring's groups; the number of bytes for other
+        blocks); each ring's groups, uint32; and for each block, where each pair's group begins,
+        counted from this block's first group in the ring.
         """
         from cocite.kernels import minhash
 
@@ -166,8 +168,10 @@ class RingBlock(ScanBlock):
         return (words, sent), *groups, *begins
 
     def cells(self, sample: int, bases: Ints, *begins: Words) -> Words:
-        """Return uint32[its nodes, length]: where the group of each node begins, from the messages
-        of all blocks and the begins of each ring and block, ``bases`` int64[length, blocks].
+        """Return uint32[nodes of the block, length]: where each node's group begins.
+
+        ``begins`` are the messages from all blocks; ``bases`` int64[length, blocks] is where the
+        groups of each ring and block begin.
         """
         found = np.empty((self.nodes, self.work.length), np.uint32)
         at = [0] * len(begins)
@@ -180,8 +184,8 @@ class RingBlock(ScanBlock):
         return found
 
     def planes(self, sample: int) -> Words:
-        """Return uint32[groups of 512 nodes, length, bits, 16]: from the group of its first node to
-        that of its last, with zero bits for other nodes.
+        """Return uint32[groups of 512 nodes, length, bits, 16], for the groups that overlap the
+        block, with zero bits for other nodes.
         """
         before = self.first % BLOCK
         padded = np.zeros(before + self.nodes, np.uint32)
@@ -196,7 +200,7 @@ class RingBlock(ScanBlock):
 
 
 class _RingRequest(NamedTuple):
-    """Handles for the layout of a sample, of each block."""
+    """Handles to a sample's results during layout, for each block."""
 
     sent: list[Any]
     words: list[Any]
@@ -205,7 +209,7 @@ class _RingRequest(NamedTuple):
 
 
 class PartitionRingMaker(PartitionMaker[RingWork]):
-    """Makes blobs of a partitioned graph."""
+    """Makes blobs of min-hashes on a partitioned graph."""
 
     ahead = _AHEAD
 
@@ -223,17 +227,17 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         return self.scan.traffic
 
     def draw(self, samples: range) -> None:
-        """Draw all samples, one scan per ring."""
+        """Draw all samples with one scan per ring."""
         self.scan.begin("neighborhoods", [(samples,)] * self.crew.size, len(samples))
         for step in range(1, self.work.length + 1):
             self.scan.step("ring", step, samples=len(samples))
 
     def evict(self) -> None:
-        """Release the state of the scan."""
+        """Release the scan's state."""
         self.scan.evict()
 
     def _written(self, pieces: Iterator[Words], members: int) -> Blob:
-        """Return a blob of consecutive pieces."""
+        """Write consecutive pieces; return the blob."""
         at = 0
         for piece in pieces:
             words = np.ascontiguousarray(piece).reshape(-1)
@@ -242,13 +246,13 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         return Blob.of(FileWords(self.blob, at), members)
 
     def ask(self, sample: int) -> Any:
-        """Start making the planes, or the groups."""
+        """Start making the planes or the groups of a sample."""
         if not self.work.plan.settings[BITS]:
             return self._ask_groups(sample)
         return [self.crew.call(block, "planes", sample)[0] for block in range(self.crew.size)]
 
     def put_together(self, sample: int, asked: Any) -> Blob:
-        """Return the blob of the results."""
+        """Assemble the planes or the groups."""
         if self.work.plan.settings[BITS]:
             return self._written(self._plane_pieces(asked), self.work.nodes)
         return self._groups(sample, asked)
@@ -272,7 +276,7 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         return found
 
     def _groups(self, sample: int, asked: _RingRequest) -> Blob:
-        """Return the cells of all blocks, then the groups of all rings."""
+        """Return the blob: the cells of all blocks, then the groups of all rings."""
         told = self.crew.take(asked.words)
         words = np.array([words for words, _ in told]).T  # int64[length, blocks]
         ends = np.cumsum(words.reshape(-1))
@@ -302,7 +306,7 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         yield np.zeros(padding, np.uint32)
 
     def _plane_pieces(self, asked: list[Any]) -> Iterator[Words]:
-        """Yield complete groups; the last one of a block is completed by the next block."""
+        """Yield complete groups; a block's last group is completed by the next block."""
         waits: Words | None = None
         for handle, last in zip(asked, self.work.cuts[1:], strict=True):
             planes = np.array(self.crew.take([handle])[0])

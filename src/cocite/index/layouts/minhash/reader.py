@@ -1,15 +1,15 @@
 """Answers from min-hashes: scores from the rings in which two nodes match.
 
-In a sample, two nodes have a mask with bit k - 1 set if their winners of ring k are equal; its
-value is the sum of the weights of those rings. With bits of hashes, different winners match with
-probability q = 2**-bits, so the value is, with W the sum of all weights,
+In a sample, two nodes have a mask in which bit k - 1 is set if their winners of ring k are equal;
+the mask's value is the sum of the weights of those rings. With hash bits, different winners match
+with probability q = 2**-bits, so the value is, where W is the sum of all weights,
 
     x = (sum of the weights of the rings that match - q W) / (1 - q),    at least -q W / (1 - q)
 
-Cost, groups: a pair reads one or two cache lines per node and sample; a list reads the node's
-groups, 4 ns per member. Cost, bits: length * bits lines per node and sample; a list reads the whole
-index. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Lemma 4); Li, Koenig
-2010, theorem 1.
+With groups, a pair reads one or two cache lines per node and sample, and a list reads the node's
+groups, at 4 ns per member. With hash bits, a pair reads length * bits lines per node and sample,
+and a list reads the whole index. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3
+(Lemma 4); Li, Koenig 2010, theorem 1.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ Masks = NDArray[np.uint16]
 
 
 class MatchReader(SampledReader):
-    """Base of readers that return the rings in which two nodes match."""
+    """Base of readers that find the rings in which two nodes match."""
 
     @property
     def length(self) -> int:
-        """Return the rings of a sample."""
+        """Return the number of rings."""
         return self.part.settings[LENGTH]
 
     @abstractmethod
     def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
-        """Fill ``out`` uint16[samples, h] with the masks of a node and others, which must differ
-        from it, in a shard; return whether the shard is intact.
+        """Fill ``out`` uint16[samples, h] with the shard's masks of ``node`` and ``others``, which
+        must not contain ``node``; return whether the shard is intact.
         """
 
     def masks(self, first: int, second: int) -> Masks:
@@ -65,7 +65,9 @@ class MatchReader(SampledReader):
         return found
 
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return uint16[samples, h]: the masks of a node and others, which must differ from it."""
+        """Return uint16[samples, h]: the masks of ``node`` and ``others``, which must not contain
+        ``node``.
+        """
         found = np.empty((self.part.samples, others.size), np.uint16)
         for shard in self.part.pieces():
             out = found[shard.first : shard.first + shard.samples]
@@ -74,30 +76,29 @@ class MatchReader(SampledReader):
         return found
 
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
-        """Return the sum of the weights of matching rings, in every sample."""
+        """Return the total weight of matching rings in every sample."""
         worth = self.table(settings)[:, 0] / float(ONE)
         found = np.take(worth, self.masks_with(node, others))
         return found, found
 
     def span(self, settings: PartSettings) -> Span:
-        """Return the span: at most all rings match."""
+        """Return the span of values, from no matching ring to all."""
         return Span(0.0, 0.0, added(self.weights(settings)))
 
     def weights(self, settings: PartSettings) -> tuple[float, ...]:
-        """Return the weight of each ring."""
+        """Return the ring weights."""
         return tuple(ring_weights(settings, self.length))
 
     def table(self, settings: PartSettings) -> NDArray[np.uint64]:
-        """Return uint64[2**length, 2]: the value of each mask and its square, in fixed point."""
+        """Return uint64[2**length, 2]: each mask's value and squared value, in fixed point."""
         return match_weights(self.weights(settings))
 
 
 @lru_cache(maxsize=16)
 def match_weights(weights: tuple[float, ...]) -> NDArray[np.uint64]:
-    """Return uint64[2**length, 2]: the sum of the weights of a mask's rings and its square,
-    fixed-point.
+    """Return uint64[2**length, 2]: each mask's total ring weight and its square, in fixed point.
 
-    No ring has weight 0, because kernels take a sum of 0 for a node that was not met.
+    No ring has weight 0, because to kernels a sum of 0 means that the nodes do not match.
     """
     fixed = np.array([max(1, round(weight * ONE)) for weight in weights], np.uint64)
     rings = np.arange(2 ** len(weights))[:, None] >> np.arange(len(weights)) & 1
@@ -122,14 +123,10 @@ class MinhashReader(MatchReader, SummingReader):
         return bool(minhash.masks(shard.words, shard.blobs, np.uint64(node), others, out))
 
     def common(self, first: int, second: int) -> Ids:
-        """Return which node made two different nodes match.
+        """Return uint32[samples, length]: the common winner of two different nodes in each ring.
 
-        Returns
-        -------
-        uint32[samples, length]
-            The winner of both in each ring: a node from which both are reached in a given number of
-            links; 2**32 - 1 where they have different ones, the number of nodes where it is gone
-            since.
+        Both nodes can be reached from the winner in a given number of links. The value is 2**32 - 1
+        if the winners differ, and the node count if the winner was removed.
         """
         from cocite.kernels import minhash
 
@@ -142,9 +139,7 @@ class MinhashReader(MatchReader, SummingReader):
         return found
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the common winners, ring by ring: pages that lead to both in a given number of
-        links.
-        """
+        """Return the common winners, from which both nodes can be reached."""
         found = self.common(first, second)
         worth = np.array(self.weights(settings)) / self.known(first, second)
         unattributed = float(worth[np.nonzero(found == self.part.nodes)[1]].sum())
@@ -163,13 +158,13 @@ class MinhashReader(MatchReader, SummingReader):
         )
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the score of two nodes; that of a node with itself has no error."""
+        """Return the score of two nodes; a node's score with itself has no error."""
         table, known = self.table(settings), self.known(first, second)
         found = self.masks(first, second)[-known:]
         return self.estimated(table[found].sum(axis=0, dtype=np.uint64), known)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up all groups that contain the node."""
+        """Add up the groups that contain the node."""
         from cocite.kernels import minhash
 
         table, count = self.table(settings), 0
@@ -210,10 +205,10 @@ class SketchReader(MatchReader):
         return True  # any bits are valid sketches
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return no reasons: bits of hashes do not identify pages."""
+        """Raise :class:`UsageError`, because hash bits do not identify pages."""
         raise UsageError(
-            "the layout sketch stores bits of hashes, not pages: build the index without --bits "
-            "to ask why"
+            "the layout sketch stores hash bits instead of pages: for explanations, build the "
+            "index without --bits"
         )
 
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
@@ -224,12 +219,12 @@ class SketchReader(MatchReader):
         return found, found
 
     def span(self, settings: PartSettings) -> Span:
-        """Return the span, from no matching ring to all."""
+        """Return the span of values, from no matching ring to all."""
         least = -self.chance * added(self.weights(settings)) / (1 - self.chance)
         return Span(least, least, added(self.weights(settings)))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the score of two nodes; that of a node with itself has no error."""
+        """Return the score of two nodes; a node's score with itself has no error."""
         if first == second:
             full = self.table(settings)[-1:] * np.uint64(self.part.samples)
             found = self._unbiased(full, settings)
@@ -238,7 +233,7 @@ class SketchReader(MatchReader):
         return Estimate(float(found[0, 0]), float(found[0, 1]))
 
     def _estimates(self, node: int, others: Ids, settings: PartSettings) -> Floats:
-        """Return float64[h, 2]: scores with ``node``, in grains, and variances."""
+        """Return float64[h, 2]: scores with ``node`` in grains, and variances."""
         table, sums = self.table(settings), np.zeros((others.size, 2), np.uint64)
         masks = self.masks_with(node, others)
         for begin in range(0, len(masks), _SAMPLES_AT_ONCE):
@@ -254,7 +249,7 @@ class SketchReader(MatchReader):
         return found
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Count the matches of all nodes, and turn them into scores."""
+        """Count the matches with all nodes, and add the scores to the totals."""
         from cocite.kernels import minhash_bits
 
         part, length = self.part, self.length
@@ -267,7 +262,7 @@ class SketchReader(MatchReader):
             minhash_bits.tally(shard.words, shard.blobs, np.uint64(node), done, counts)
         weights = self.weights(settings)
         terms = np.array([part.samples, self.chance, added(weights), part.weight])
-        # Another part, or another query node, may lift a negative sum above 0.
+        # Another part or another query node may raise a negative sum above 0.
         least = 1.0 if part.weight == 1 and not scratch.below else -np.inf
         scratch.have = int(
             minhash_bits.settle(
@@ -283,24 +278,23 @@ class SketchReader(MatchReader):
         )
 
     def variances(self, node: int, others: Ids, settings: PartSettings) -> Floats:
-        """Return the variances of the hits."""
+        """Return the hits' variances, float64[h]."""
         return self._estimates(node, others, settings)[:, 1]
 
 
 class OnTheFlyMinhashReader(MinhashReader):
-    """Replaces the layouts ``minhash`` and ``sketch`` for drafts: a pass over the rings of all
-    nodes says who has the winner of one node, ring by ring. An index of bits is answered from whole
-    winners, too: the mean is the same, with less variance.
+    """Replaces the readers of min-hashes for indexes with an unseen page.
 
-    Cost: a scan per ring for 16 samples, as a build takes; 2 bytes per node and sample for the
-    masks of the node asked last.
+    Like a build, it scans the rings of all nodes, 16 samples at a time. Instead of hash bits, it
+    compares winners: the mean is the same, with less variance. It caches the last node's masks, 2
+    bytes per node and sample.
     """
 
     _last: tuple[int, Masks, Ids] | None = None
 
     def matched(self, node: int) -> tuple[Masks, Ids]:
-        """Return the rings in which each node matches ``node``, including itself, uint16[samples,
-        nodes]; and its winners, uint32[samples, length].
+        """Return uint16[samples, nodes], the masks of all nodes with ``node``; and
+        uint32[samples, length], the winners of ``node``.
         """
         from cocite.engine.scan import LANES, HopNeighborhoods, plan_ring_scan
         from cocite.index.layouts.on_the_fly import DraftPart
@@ -324,20 +318,18 @@ class OnTheFlyMinhashReader(MinhashReader):
         return masks, own
 
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return uint16[samples, h]: the masks of a node and others."""
+        """Return uint16[samples, h]: the masks of ``node`` and ``others``."""
         found: Masks = self.matched(node)[0][:, others]
         return found
 
     def common(self, first: int, second: int) -> Ids:
-        """Return the common winners of two different nodes: uint32[samples, length], 2**32 - 1 for
-        none.
-        """
+        """Return uint32[samples, length]: two nodes' common winners, or 2**32 - 1."""
         masks, own = self.matched(first)
         match = masks[:, second, None] >> np.arange(self.length) & 1
         return np.where(match == 0, np.uint32(2**32 - 1), own)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up what all nodes share with the node."""
+        """Add up the matches with all nodes."""
         table, (masks, _) = self.table(settings), self.matched(node)
         met = np.flatnonzero(masks.any(axis=0)).astype(np.uint32)
         met = met[met != node]

@@ -1,6 +1,7 @@
-"""The layout ``nearest``: a list of nearest pages for each page.
+"""Layouts of rows.
 
-The layout ``features``: what PageSim hands from page to page.
-
-The layout ``text``: the words of every page, and the pages of every word.
+* ``nearest``: a list of nearest pages for each page
+* ``rows``: families of such lists, as codes
+* ``features``: the scores that PageSim passes from page to page
+* ``text``: the words of every page, and the pages of every word
 """

@@ -1,19 +1,18 @@
-"""Builder of the layout ``rows``: lists, pushes, expansion, and the transpose.
+"""Builder of the layout ``rows``.
 
     lists       N, for every node, by the builder of ``nearest``
-    pushed      P, for every node: personalized PageRank along links taken either way
+    pushed      P, for every node: personalized PageRank, ignoring link direction
     rows        for each family: expanded, quantized, and written in order
     columns     the transpose of each family's rows
 
-A row depends only on the graph and the settings. Rows are made node by node on all threads and kept
-in order, so threads, memory, machines and interruptions never change a byte. On a cluster, nodes
-make lists and pushes of ranges of nodes; the rest is made here. Lists and pushes are also logged,
-so that a killed build can resume after them.
+A row depends only on the graph and the settings. All threads make rows, which are collected in
+order, so threads, memory, machines, and interruptions never change a byte. Cluster nodes make lists
+and pushes only. Lists and pushes are also logged, so that a killed build can resume after them.
 
-Size: 10 bytes per entry, 20 per node and family; until publication, 8 more per entry in logs.
-Memory: the links twice, 56 bytes per node and 32 per thread, and lists and pushed rows, 8 bytes per
-entry. With less, scratch files are used with one thread, and released after reading.
-Source: ``measures/fusion.py``.
+An index needs 10 bytes per entry, and 20 per node and family; until publication, logs need 8 more
+per entry. A build needs memory for the links twice, 56 bytes per node and 32 per node and thread,
+and 8 bytes per entry of lists and pushed rows. With less memory, it uses scratch files and one
+thread. Source: ``measures/fusion.py``.
 """
 
 from __future__ import annotations
@@ -67,31 +66,31 @@ from cocite.storage.spool import Scratch
 RESTART = 0.15
 STAGES = 1e-3, 3e-4, 1e-4, 3e-5
 LAST_STAGE, SMALL = 1e-5, 1e5
-"""One stage more, of graphs whose links weigh less in all, counted from both ends."""
+"""An additional stage for graphs whose total degree (or link weight, from both ends) is less."""
 KEPT, KEEP = 50, 100
-"""Entries of a row of N and of P before it is expanded, at least."""
+"""Minimum entries of rows of N and of P before expansion."""
 OTHERS = 6
-"""Nodes whose rows are added to a row."""
+"""Number of nodes whose rows are added to a row."""
 
 _NODE, _THREAD, _OLD = 56, 32, 24
-"""Bytes per node: of the build, of each of its threads, and of rows that stay."""
+"""Bytes per node: for the build, for each thread, and for retained rows."""
 _LEAST, _BUFFERS = 30 << 20, 4 << 20
-"""Bytes of the smallest build, and of what is read, written and run at any size."""
+"""Minimum bytes of a build besides nodes, and bytes of buffers and code."""
 _STEP, _FEW = 256, 16
-"""Nodes whose rows a worker makes at a time; fewer if links and rows are given back between: each
-that is read brings a piece of its file along.
+"""Number of nodes whose rows a worker makes at a time, in general and while streaming, where every
+read maps more of a file.
 """
 _AWAY = 16
-"""Consecutive steps that another machine takes at a time."""
+"""Number of consecutive steps in a chunk for another machine."""
 _PILOTS, _EXPANDED = 200, 20
 _SHARES = (0.3, 0.5, 0.1, 0.1)
-"""Approximate share of each stage in the total time."""
+"""Each stage's approximate fraction of the total time."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """Rows to write: ``rows``, expanded by ``lists`` if given, with ``keep`` entries each;
-    ``scale`` is the value of code 255, ``weight`` the family's weight in a score.
+    """Rows to write: ``rows``, expanded by ``lists`` unless None, with ``keep`` entries each.
+    ``scale`` is the value of code 255, ``weight`` the family's weight in scores.
     """
 
     rows: Links
@@ -102,7 +101,7 @@ class Family:
 
 
 class Pusher:
-    """Makes rows of P. Owns scratch memory: use one for each thread."""
+    """Makes rows of P. Owns scratch memory: use one per thread."""
 
     def __init__(
         self,
@@ -112,8 +111,8 @@ class Pusher:
         most: int,
         after: Callable[[], None],
     ) -> None:
-        """Prepare rows for at most ``most`` nodes at a time, along ``links``; call ``after`` after
-        each.
+        """Prepare to push along ``links``, for at most ``most`` nodes per call; ``after`` is called
+        after each call.
         """
         weights = np.empty(0, np.float32) if links.weights is None else links.weights
         self._links, self._after = (links.offsets, links.neighbors, weights), after
@@ -129,7 +128,7 @@ class Pusher:
         self._out = np.empty(most * keep, np.uint32), np.empty(most * keep, np.float32)
 
     def __call__(self, nodes: range) -> Rows:
-        """Return counts, ids and values of the rows of some nodes."""
+        """Return the counts, ids and values of the nodes' rows."""
         from cocite.kernels import rows
 
         counts = np.zeros(len(nodes), np.uint64)
@@ -141,10 +140,10 @@ class Pusher:
 
 
 class Expander:
-    """Makes rows of codes. Owns scratch memory: use one for each thread."""
+    """Makes rows of codes. Owns scratch memory: use one per thread."""
 
     def __init__(self, family: Family, most: int, after: Callable[[], None] = lambda: None) -> None:
-        """See :class:`Pusher`."""
+        """Prepare to expand a family; other arguments are as in :class:`Pusher`."""
         self._family, self._after = family, after
         others = 0 if family.lists is None else OTHERS
         self._lists = _arrays(family.lists or family.rows)
@@ -158,7 +157,7 @@ class Expander:
         self._out = np.empty(size, np.uint32), np.empty(size, np.uint8)
 
     def __call__(self, pages: Ids) -> Codes:
-        """Return counts, ids, codes and norms of the rows of some pages."""
+        """Return the counts, ids, codes and norms of the pages' rows."""
         from cocite.kernels import rows
 
         counts, norms = np.zeros(pages.size, np.uint64), np.zeros(pages.size, np.uint32)
@@ -170,20 +169,20 @@ class Expander:
 
 
 def _best(size: int) -> tuple[NDArray[Any], ...]:
-    """Return the arrays in which a kernel selects the best."""
+    """Return the scratch arrays in which a kernel selects the ``size`` best entries."""
     return np.empty(size), np.empty(size, np.uint32), np.empty(size, np.uint64)
 
 
 def _scale(degrees: NDArray[np.float64]) -> float:
-    """Return log(volume / least degree), the largest possible value of a pushed row, as p(u, v) <=
-    1.
+    """Return log(volume / least degree), the largest possible value in a pushed row, because
+    p(u, v) <= 1.
     """
     linked = degrees[degrees > 0]
     return float(np.log(linked.sum() / linked.min())) if linked.size > 1 else 1.0
 
 
 def degrees_of(links: Links) -> NDArray[np.float64]:
-    """Return the total link weight of each node, float64[nodes]."""
+    """Return each node's total link weight, float64[nodes]."""
     return np.concatenate([np.empty(0), *link_degrees(links)])
 
 
@@ -199,7 +198,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def _nearest(self) -> NearestBuilder:
-        """Return the builder of lists."""
+        """Return the list builder."""
         settings = self.plan.settings
         chosen = {NEIGHBORS.name: max(KEPT, self._sizes[0]), MAX_DEGREE.name: settings[MAX_DEGREE]}
         own = PartSettings.checked(SNN.build, chosen)
@@ -223,12 +222,12 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def step(self) -> int:
-        """Return how many rows a worker makes at a time."""
+        """Return the number of rows that a worker makes at a time."""
         return _FEW if self.streaming else _STEP
 
     def _need(self, threads: int, entries: float | None = None) -> int:
-        """Return the memory of a build with ``entries`` per node of lists and pushed rows, by
-        default the most possible.
+        """Return a build's memory with ``entries`` entries per node in lists and pushed rows
+        (default: the maximum).
         """
         links = self.links
         if entries is None:
@@ -239,8 +238,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def _row_count(self) -> int:
-        """Return for how many nodes lists and pushed rows are made, at most: for stored nodes, and
-        for those that expand their rows.
+        """Return the maximum number of nodes with lists and pushed rows: the stored nodes, and the
+        nodes that expand their rows.
         """
         if self.plan.wanted is None or self.elsewhere is not None:
             return self.links.nodes
@@ -248,7 +247,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @cached_property
     def fit(self) -> MemoryPlan:
-        """Plan the memory; raises :class:`ResourceError` if it does not suffice."""
+        """Plan the memory; raises :class:`ResourceError` if it is insufficient."""
         nodes, means = self.links.nodes, self.means
         least = (_NODE + _THREAD) * nodes + _LEAST
         if means.memory < least:
@@ -263,18 +262,18 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @cached_property
     def streaming(self) -> bool:
-        """Return whether links and rows are in scratch files, released after reading."""
+        """Return whether links and rows are in scratch files, which are evicted after reading."""
         return self._need(1) > self.means.memory
 
     def give_back(self, *links: Links) -> None:
-        """Release mapped files if too much of them is in memory."""
+        """Evict mapped links if the process uses too much memory."""
         if self.streaming and not 0 < resident() < self.means.memory:
             for each in links:
                 each.evict()
 
     @cached_property
     def _walked(self) -> tuple[Links, NDArray[np.float64]]:
-        """Return links in both directions, and the degrees of the nodes."""
+        """Return the links in both directions, and the node degrees."""
         links = self.links
         if self.plan.direction != "any":
             keep = 4 * READ if self.streaming else None
@@ -283,7 +282,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return links, degrees_of(links)
 
     def estimate(self) -> PartEstimate:
-        """Estimate size, memory and time, from the lists and pushes of some nodes."""
+        """Estimate size, memory, and time from the lists and pushes of some nodes."""
         nodes, fit = self.links.nodes, self.fit
         nearest = self._nearest if self._listed else None
         entries, seconds = (0.0, 0.0) if nearest is None else nearest.pilot()
@@ -308,7 +307,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     def _widths(
         self, sample: Sequence[int], lister: Callable[[range], Rows], pusher: Pusher
     ) -> tuple[float, ...]:
-        """Return the entries of an expanded row of each family, in the mean over some nodes."""
+        """Return the mean number of entries in a sample's expanded rows, for each family."""
         makers: tuple[Callable[[range], Rows], ...] = lister, pusher
         found = np.zeros((len(sample), len(makers)))
         for i, node in enumerate(sample):
@@ -342,7 +341,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return files.entries
 
     def _join(self, directory: Path, *stages: Progress) -> dict[str, Entry]:
-        """Copy the rows of ranges of nodes, and make the columns."""
+        """Copy the rows of node ranges, and make the columns."""
         files = ArrayFiles(directory, self.plan.prefix)
         rows = "rows.offsets", "rows.ids", "rows.codes"
         families = join_rows(
@@ -353,13 +352,15 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @cached_property
     def _old(self) -> OldRows | None:
-        """Return the rows that a local refresh keeps."""
+        """Return the rows that a local refresh retains."""
         return None if self.plan.old is None else self.plan.old()
 
     def _families(
         self, directory: Path, stages: Iterator[Progress], only: NDArray[np.bool_] | None = None
     ) -> list[Family]:
-        """Return lists and pushed rows; ``only`` those needed for the rows of some nodes."""
+        """Return the families; with ``only`` (bool[nodes]), only lists and pushed rows that these
+        nodes need.
+        """
         lists = None
         logs = (None, None) if self._old is not None else ("first", "lists")
         if self._listed:
@@ -383,12 +384,12 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def logged(self) -> float:  # type: ignore[override]
-        """Return the share of the work for lists and pushed rows."""
+        """Return the fraction of the work for lists and pushed rows."""
         shares = _SHARES[1 - self._listed :]
         return sum(shares[:-2]) / sum(shares)
 
     def _stages(self, progress: Progress) -> Iterator[Progress]:
-        """Yield the progress of one stage after another; each has its share of all nodes."""
+        """Yield a progress function for each stage, which reports a fraction of all nodes."""
         shares = 0, *_SHARES[1 - self._listed :]
         ends = np.cumsum(shares) / sum(shares) * (self.links.nodes - 1)
         for low, high in pairwise(ends.tolist()):
@@ -409,15 +410,15 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return collected(make, step, self.pushed_entries, offsets, scratch, progress, log)
 
     def _away(self, kind: str, step: int) -> tuple[Making, int] | None:
-        """Return a function that makes rows of a ``kind`` on other machines, and how many nodes it
-        takes at a time.
+        """Return a function that makes rows of a ``kind`` on other machines, and the number of
+        nodes per chunk; None without other machines.
         """
         if (elsewhere := self.elsewhere) is None:
             return None
         return lambda ranges: elsewhere((kind, nodes) for nodes in ranges), _AWAY * step
 
     def piece(self, asked: tuple[str, range]) -> Rows:
-        """Return lists, or pushed rows, of a range of nodes."""
+        """Make the lists or the pushed rows of a node range."""
         kind, nodes = asked
         makers, step = self._making[kind]
         made = in_order(makers, [nodes[at : at + step] for at in range(0, len(nodes), step)])
@@ -440,8 +441,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def _chosen(self) -> NDArray[np.bool_] | None:
-        """Return a bool[nodes] mask of the nodes whose rows are stored, or None for all; on a
-        cluster, the rows of all nodes are made.
+        """Return a bool[nodes] mask of the nodes whose rows are needed, or None for all nodes, as
+        on a cluster.
         """
         if self.plan.wanted is None or self.elsewhere is not None:
             return None
@@ -457,13 +458,13 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @cached_property
     def _scales(self) -> list[float]:
-        """Return the value of code 255 for each family; if older rows are kept, their scale."""
+        """Return each family's value of code 255; a local refresh retains the old values."""
         if self._old is not None:
             return self._old.scales
         return [1.0] * self._listed + [_scale(self._walked[1])]
 
     def _write_rows(self, files: ArrayFiles, families: list[Family], progress: Progress) -> None:
-        """Write rows in order, family by family."""
+        """Write rows in order, one family at a time."""
         pages = self._pages
         offsets, norms = [np.zeros(1, np.uint64)], list[Ids]()
         with ExitStack() as stack:
@@ -495,7 +496,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         files.write("scales", np.float64, np.array([each.scale for each in families]))
 
     def _write_columns(self, files: ArrayFiles, families: int, progress: Progress) -> None:
-        """Write the transpose of the rows of each family."""
+        """Write the transpose of each family's rows."""
         offsets, ids, codes = (files.read(f"rows.{name}") for name in ("offsets", "ids", "codes"))
         size, pages = self.links.nodes, (offsets.size - 1) // families
         begins = [np.zeros(1, np.uint64)]
@@ -516,7 +517,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         files.write("columns.offsets", np.uint64, np.concatenate(begins))
 
     def _report(self, old: OldRows, files: ArrayFiles) -> None:
-        """Measure how stale the kept rows are, and write the result beside them."""
+        """Measure the staleness of the retained rows, and write the result to a file."""
         pages = self._pages
 
         def make(places: NDArray[np.int64]) -> RowArrays:
@@ -558,7 +559,7 @@ def _half(stage: Progress, number: int, done: int, total: int) -> None:
 
 
 def first_others(lists: Links) -> Ids:
-    """Return the nodes that expand the rows of some nodes, by their lists, without duplicates."""
+    """Return the distinct nodes that expand rows, according to ``lists``."""
     from cocite.kernels.random import scramble
 
     found = [np.empty(0, np.uint32)]

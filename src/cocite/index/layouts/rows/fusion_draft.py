@@ -1,16 +1,15 @@
-"""Answers for an unseen node from the layout ``rows``.
+"""Answers with an unseen node in the layout ``rows``.
 
-Its own rows, and those of 32 nodes within two links of it, are those of an index that has it: their
-lists and pushes, and those of the nodes that these rows are expanded by, are made along the links
-with it. Nodes that are linked with it come first, then those with the fewest links. The rows of all
-others stay as they are stored, and get the node by symmetry: v has it with the code with which it
-has v.
+The rows of the unseen node, and of 32 nodes within two links, are computed on the extended links,
+as in a rebuilt index. Linked nodes are chosen first, then nodes with the fewest links. All other
+rows stay as stored, and contain the unseen node by symmetry: v's row contains it with the same code
+with which its row contains v.
 
-So its scores differ from those of an index built with it by what one node changes in the rows of
-others. Scores of two other nodes are those of the index.
+So its scores differ from those of a rebuilt index only by the node's effect on stored rows. Scores
+between other nodes do not change.
 
-Cost: a copy of the links, a pass over them for what neighbors tell, and seven lists and seven
-pushes for each of these nodes at most.
+The first query copies the links, makes one pass over them for neighbor weights, and computes at
+most seven lists and seven pushes for each of these nodes.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ from cocite.measures.fusion import OWN, SIZE, SIZES
 from cocite.measures.snn import MAX_DEGREE
 
 _CHANGED = 32
-"""Nodes near the unseen one whose rows are recomputed."""
+"""Number of nearby nodes whose rows are recomputed."""
 
 
 class UnseenRowsReader(Reader):
-    """Replaces the layout ``rows`` for drafts."""
+    """Replaces the reader of ``rows`` for indexes with an unseen page."""
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)
@@ -55,14 +54,14 @@ class UnseenRowsReader(Reader):
         self._draft, self._node, self._stored = part, part.nodes - 1, RowsReader(part.built)
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """The score of two nodes; a node is wholly similar to itself."""
+        """Return the score of two nodes; a node scores 1 with itself."""
         if self._node not in (first, second):
             return self._stored.pair(first, second, settings)
         other = second if first == self._node else first
         return Estimate(GRAINS if other == self._node else float(self._scores[other]), 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add the scores of all others; those of the unseen node are cached."""
+        """Add the scores of all other nodes; the unseen node's scores are cached."""
         if node == self._node:
             others, grains = np.flatnonzero(self._scores), self._scores
         else:
@@ -77,7 +76,7 @@ class UnseenRowsReader(Reader):
         scratch.have = settle_exact(values, used, others.size, weight, *own, have)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the nodes in both rows of a family."""
+        """Return the nodes that two rows of any family share."""
         if self._node not in (first, second):
             return self._stored.reasons(first, second, settings, graphs)
         families = range(len(self._stored.weights))
@@ -87,7 +86,7 @@ class UnseenRowsReader(Reader):
         return own_reasons(self.part, self.part.nodes, (first, second), nodes, shares)
 
     def _row(self, family: int, node: int) -> Row:
-        """Return the row of a node, recomputed or stored, with the unseen node."""
+        """Return a node's recomputed row, or its stored row with the unseen node."""
         made = self._new_rows[family]
         if node in made:
             return made[node]
@@ -98,9 +97,7 @@ class UnseenRowsReader(Reader):
 
     @cached_property
     def _scores(self) -> Floats:
-        """Return float64[nodes + 1]: the scores of the unseen node with all others, in grains; its
-        own is 0.
-        """
+        """Return float64[nodes + 1]: the unseen node's scores in grains; its own score is 0."""
         total = np.zeros(self._node + 1)
         for number, weight in enumerate(self._stored.weights):
             made = self._new_rows[number]
@@ -127,7 +124,7 @@ class UnseenRowsReader(Reader):
 
     @cached_property
     def _new_rows(self) -> list[dict[int, Row]]:
-        """Return the rows of the unseen node and of those near it, for each family."""
+        """Return the rows of the unseen node and of nearby nodes, for each family."""
         part = self._draft
         pages = lists_for = np.append(self._linked, np.uint32(self._node))
         lists = None
@@ -152,8 +149,8 @@ class UnseenRowsReader(Reader):
 
     @property
     def _linked(self) -> Ids:
-        """Return the nodes within two links of the unseen node: nearest first, then those with the
-        fewest links.
+        """Return up to 32 nodes within two links of the unseen node, preferring near nodes, then
+        nodes with few links.
         """
         page, links = self._draft.ends.page, self._draft.ends.links("any", self.part.weighted)
         nodes = np.union1d(page.out, page.into).astype(np.uint32)
@@ -168,7 +165,7 @@ class UnseenRowsReader(Reader):
         return np.sort(chosen)
 
     def _lists(self, pages: Ids, neighbors: int) -> Links:
-        """Return the lists of some pages, ascending; those of others are empty."""
+        """Return the lists of ``pages``, ascending; other lists are empty."""
         part = self._draft
         ins, outs = part.ends.links("in", False), part.ends.links("out", False)
         chosen = part.direction, part.settings[MAX_DEGREE], neighbors
@@ -176,7 +173,7 @@ class UnseenRowsReader(Reader):
         return _spread(part.nodes, pages, *made)
 
     def _pushed(self, pages: Ids, keep: int) -> Links:
-        """Return the pushed rows of some pages, ascending; those of others are empty."""
+        """Return the pushed rows of ``pages``, ascending; other rows are empty."""
         links = self._draft.ends.links("any", self.part.weighted)
         pusher = Pusher(links, degrees_of(links), keep, 1, lambda: None)
         made = [pusher(range(page, page + 1)) for page in pages.tolist()]
@@ -185,7 +182,7 @@ class UnseenRowsReader(Reader):
 
 
 def _spread(nodes: int, pages: Ids, counts: Any, ids: Any, values: Any) -> Links:
-    """Return the rows of some pages, ascending, as rows of all nodes."""
+    """Return the rows of ``pages``, ascending, as rows of all nodes."""
     sizes = np.zeros(nodes + 1, np.uint64)
     sizes[pages.astype(np.int64) + 1] = counts
     return Links(np.cumsum(sizes, dtype=np.uint64), ids, values)

@@ -1,16 +1,14 @@
-"""The layout ``rows``: families of rows of codes, and answers from them.
+"""The layout ``rows``, and answers from it.
 
     rows.offsets, .ids, .codes        for each family and node, its row, ids ascending
-    columns.offsets, .ids, .codes     for each family and id, the nodes whose rows have it
-    norms    uint32[rows]             the sums of code**2 of each row
-    weights  float64[families]        the weight of each family in a score
-    scales   float64[families]        the value of the code 255
+    columns.offsets, .ids, .codes     for each family and id, the nodes whose rows contain the id
+    norms    uint32[rows]             each row's sum of code**2
+    weights  float64[families]        each family's weight in scores
+    scales   float64[families]        the value of code 255
 
 A pair merges two rows of each family; a list follows every entry of the node's rows to all nodes
-with the same entry. Both add up integers, so they are equal to the bit (``kernels/rows.py``).
-Scores are exact. A plain query is one kernel call, and so are many nodes of a batch.
-
-Cost: see ``measures/fusion.py``.
+with the same entry. Both add up integers, so they are equal to the bit (``kernels/rows.py``). One
+kernel call answers a query, or many nodes of a batch. ``measures/fusion.py`` describes the cost.
 """
 
 from __future__ import annotations
@@ -39,7 +37,7 @@ from cocite.measures import PartSettings
 from cocite.measures.snn import MAX_DEGREE
 
 _AT_ONCE = 64
-"""Lists that one kernel call computes."""
+"""Maximum number of lists per kernel call."""
 
 Row = tuple[Ids, NDArray[np.float64]]
 
@@ -51,7 +49,7 @@ class RowsFormat(WholeFormat):
 
     @classmethod
     def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
-        """Return the numbers of families, rows and columns."""
+        """Return the numbers of families, rows, and columns."""
         families = 1 + (MAX_DEGREE in plan.settings)
         return {"f": families, "r": families * nodes, "c": families * graph_nodes}
 
@@ -71,8 +69,8 @@ class RowsFormat(WholeFormat):
 def shared_nodes(
     families: Iterable[tuple[float, tuple[Row, Row]]],
 ) -> tuple[Ids, NDArray[np.float64]]:
-    """Return the nodes that two rows share, ascending, and what each adds to the score, from each
-    family's weight and rows.
+    """Return the nodes that two rows share, ascending, and each node's contribution to the score,
+    given each family's weight and rows.
     """
     shares: dict[int, float] = {}
     for weight, ((mine, codes), (theirs, others)) in families:
@@ -86,7 +84,7 @@ def shared_nodes(
 
 
 def _room(scratch: QueryScratch) -> tuple[NDArray[np.uint64], Ids]:
-    """Return the arrays for a kernel's sums, one number per node."""
+    """Return the scratch arrays for a kernel's sums, with one sum per node."""
     return scratch.sums.reshape(-1)[: len(scratch.sums)], scratch.used
 
 
@@ -103,7 +101,7 @@ class RowsReader(Reader):
         families, columns = self._weights.size, self._columns[0].size - 1
         rows = part.nodes * families
         self._graph_nodes = columns // max(1, families)
-        """How many nodes rows are about: all of the graph."""
+        """Number of nodes that may occur in rows."""
         sound = {
             "rows.offsets": self._rows[0].size == rows + 1,
             "rows.codes": self._rows[1].size == self._rows[2].size,
@@ -117,7 +115,7 @@ class RowsReader(Reader):
                 raise part.damaged_file(name)
 
     def row(self, family: int, node: int) -> Row:
-        """Return the row of a node: ids ascending, and codes."""
+        """Return the node's row: ids, ascending, and codes."""
         offsets, ids, codes = self._rows
         at = family * self.part.nodes + node
         begin, end = int(offsets[at]), int(offsets[at + 1])
@@ -126,7 +124,7 @@ class RowsReader(Reader):
         return ids[begin:end], codes[begin:end].astype(np.float64)
 
     def column(self, family: int, node: int) -> Row:
-        """Return the nodes whose rows contain a node: ids ascending, and codes."""
+        """Return the nodes whose rows contain ``node``: ids, ascending, and codes."""
         offsets, ids, codes = self._columns
         at = family * self._graph_nodes + node
         begin, end = int(offsets[at]), int(offsets[at + 1])
@@ -135,7 +133,7 @@ class RowsReader(Reader):
         return ids[begin:end], codes[begin:end].astype(np.float64)
 
     def norms(self, family: int) -> NDArray[np.float64]:
-        """Return the sums of the rows of a family."""
+        """Return each row's sum of code**2 in a family."""
         nodes = self.part.nodes
         return self._norms[family * nodes : (family + 1) * nodes].astype(np.float64)
 
@@ -152,7 +150,7 @@ class RowsReader(Reader):
         return Estimate(float(grains), 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up, for each entry of the node's row, the rows that contain it."""
+        """Add up the rows that contain each entry of the node's rows."""
         from cocite.kernels import rows
 
         check()
@@ -163,7 +161,7 @@ class RowsReader(Reader):
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> ListedHits | None:
-        """Return the best hits from one kernel, if this is the only part."""
+        """Return the best hits from one kernel call; None if the index has other parts."""
         check()
         found = self.many_at_once(np.array([node], np.uint32), k, floor, bets, settings)
         return None if found is None else found[0]
@@ -171,7 +169,9 @@ class RowsReader(Reader):
     def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """Return the lists of the first of some nodes from one kernel."""
+        """Return the lists of the first nodes from one kernel call; None if the index has other
+        parts.
+        """
         from cocite.kernels import rows
 
         if self.part.weight != 1:
@@ -192,7 +192,7 @@ class RowsReader(Reader):
         return count
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the nodes in both rows of a family, each with its share over all families."""
+        """Return the nodes that two rows of any family share, with their total contributions."""
         families = range(len(self.weights))
         pairs = ((self.row(each, first), self.row(each, second)) for each in families)
         nodes, shares = shared_nodes(zip(self.weights, pairs, strict=True))
@@ -200,6 +200,6 @@ class RowsReader(Reader):
 
     @property
     def weights(self) -> list[float]:
-        """Return the weight of each family."""
+        """Return the family weights."""
         found: list[float] = self._weights.tolist()
         return found

@@ -1,7 +1,7 @@
-"""Merging the rows of consecutive ranges of nodes.
+"""Merging the rows of consecutive node ranges.
 
-A row depends only on the graph and the settings, and has ids of the graph, so rows are copied
-unchanged. Cost: a pass over them. Memory: pieces of files, and 12 bytes per node and family.
+A row contains graph ids and depends only on the graph and the settings, so rows are copied
+unchanged, in one pass. Merging needs memory for chunks of files, and 12 bytes per node and family.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cocite.index.layouts.part import StoredPart
 from cocite.storage import evict
 
 READ = 2 << 20
-"""Entries that are read and written at a time."""
+"""Number of entries to read and write at a time."""
 
 
 def join_rows(
@@ -32,12 +32,10 @@ def join_rows(
     sums: Sequence[str],
     same: Sequence[str] = (),
 ) -> int:
-    """Write the rows of all ``nodes`` of the graph out of the parts of ranges; returns the number
-    of families.
+    """Write the rows of all graph nodes from the parts of ranges; return the number of families.
 
-    ``names`` are those of offsets, ids and values, ``sums`` of arrays with a row for each node and
-    family, and ``same`` of those that all parts share. Raises :class:`Damaged` for what no build
-    has written.
+    ``names`` are the file names of offsets, ids and values; ``sums`` are arrays with a row for each
+    node and family; ``same`` are arrays that must be equal in all parts. Raises :class:`Damaged`.
     """
     offsets, ids, values = names
     for part in parts:
@@ -80,9 +78,7 @@ def join_rows(
 
 
 def columns_of(rows: Links, nodes: int, memory: int, directory: Path) -> Links:
-    """Return the transpose of rows in files, over all ``nodes`` of the graph: of each, which rows
-    have it. Releases what it has read.
-    """
+    """Return the transpose of mapped rows, for all ``nodes`` graph nodes. Evicts what it reads."""
     from cocite.kernels.links import add_counts
 
     begin, end = int(rows.offsets[0]), int(rows.offsets[-1])

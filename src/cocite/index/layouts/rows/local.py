@@ -1,18 +1,18 @@
-"""Local refresh of the layout ``rows``: new rows for changed links, while all others stay.
+"""Local refresh of the layout ``rows``, which recomputes only rows near changed links.
 
     recomputed   the rows of nodes whose links changed, and of their neighbors, except for hubs
-    kept         all other rows, in the ids of the new graph, without removed nodes
+    retained     all other rows, with the new graph's ids, without removed nodes
 
-Recomputed rows equal those of a build of the new graph. Codes keep the scales of the full build, so
-that old and new rows are comparable. The transpose covers all rows.
+Recomputed rows equal those of a build, apart from the scales: codes retain the scales of the full
+build, so that old and new rows are comparable. The transpose covers all rows.
 
-To measure how stale the kept rows are, those of some nodes are recomputed for comparison
-(:func:`staleness`). Lists are compared among the nodes that come first by the stored rows, or by
-the node's new row beside the stored rows of all others. A node that is near only by its own new row
-is missed, so the share of lists that differ is a lower bound.
+To measure how stale retained rows are, some of them are recomputed (:func:`staleness`). Lists are
+compared on the nodes that rank first according to the stored rows, or to the node's new row and the
+stored rows of all other nodes. A node that would rank first only with its own new row is missed, so
+the fraction of lists that differ is a lower bound.
 
-Cost: a list and a push for each recomputed node and for the nodes that expand its rows; a pass over
-links and rows; and for each compared node those of about 15 more.
+A local refresh costs one list and one push for each recomputed node and for the nodes that expand
+its rows, one pass over links and rows, and about 15 recomputed nodes for each compared node.
 """
 
 from __future__ import annotations
@@ -34,25 +34,25 @@ from cocite.index.layouts.part import StoredPart
 from cocite.storage import evict
 
 HUB = 32
-"""Maximum number of links, in either direction, of a changed node whose neighbors are recomputed:
-one link changes the many neighbors of a hub little.
+"""Maximum number of links, in both directions, of a changed node whose neighbors are recomputed: a
+single link of a hub hardly affects the hub's many neighbors.
 """
 CHECKED, LISTED = 1000, 10
-"""Number of nodes whose rows are recomputed for comparison, and the length of their lists."""
+"""Number of nodes to compare, and length of their lists."""
 _READ = 8 << 20
 
 Codes = tuple[NDArray[np.uint64], Ids, NDArray[np.uint8], Ids]
-"""Counts, ids, codes and norms of some rows."""
+"""(Counts, ids, codes, norms) of rows."""
 
 
 # -- what changed ------------------------------------------------------------------------
 
 
 def changed_nodes(before: Graph, now: Graph, ids: Ids, *, weighted: bool) -> Bools:
-    """Return bool[nodes now]: nodes whose links have changed, including all new nodes.
+    """Return bool[nodes now]: new nodes, and nodes whose links have changed.
 
-    ``ids`` are the current ids of the old nodes, NOWHERE for removed ones. Compares sums of 64
-    random bits per link.
+    ``ids`` contains the old nodes' current ids, or NOWHERE for removed nodes. Compares sums of
+    64-bit hashes of links, so differences are missed with negligible probability.
     """
     keys = _mixed(np.arange(now.nodes, dtype=np.uint64))
     gone = _mixed(np.arange(before.nodes, dtype=np.uint64) + np.uint64(1 << 32))
@@ -65,7 +65,7 @@ def changed_nodes(before: Graph, now: Graph, ids: Ids, *, weighted: bool) -> Boo
 
 
 def with_neighbors(graph: Graph, nodes: Bools) -> Bools:
-    """Return bool[nodes]: the nodes of a mask, and the neighbors of those that are not hubs."""
+    """Return bool[nodes]: ``nodes``, and the neighbors of those that are not hubs."""
     degrees = np.diff(graph.in_offsets.astype(np.int64)) + graph.out_degrees
     found, telling = nodes.copy(), nodes & (degrees <= HUB)
     for sources, ends, _ in _links(graph, False):
@@ -75,7 +75,7 @@ def with_neighbors(graph: Graph, nodes: Bools) -> Bools:
 
 
 def _sums(graph: Graph, keys: NDArray[np.uint64], weighted: bool) -> NDArray[np.uint64]:
-    """Return uint64[nodes]: for each node, the sum of a hash of each neighbor."""
+    """Return uint64[nodes]: the sum of hashes of each node's links."""
     found, back = np.zeros(graph.nodes, np.uint64), _mixed(~keys)
     for sources, ends, weights in _links(graph, weighted):
         factor = np.uint64(1)
@@ -87,7 +87,7 @@ def _sums(graph: Graph, keys: NDArray[np.uint64], weighted: bool) -> NDArray[np.
 
 
 def _links(graph: Graph, weighted: bool) -> Iterator[tuple[Ids, Ints, Any]]:
-    """Yield link starts, ends and weights, in pieces."""
+    """Yield (sources, targets, weights) of links in chunks."""
     links = links_of(graph, "in", weighted=weighted)
     for low, high in pairwise((0, *cut_blocks(links, _READ), links.nodes)):
         offsets = links.offsets[low : high + 1].astype(np.int64)
@@ -105,14 +105,13 @@ def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return found
 
 
-# -- rows that stay ----------------------------------------------------------------------
+# -- retained rows -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class OldRows:
-    """The rows of a ``part`` before a refresh. ``places`` is the old row of each node of the new
-    graph, NOWHERE for those to recompute; ``made`` marks the recomputed nodes; ``ids`` are the new
-    ids of the old nodes.
+    """The rows of a ``part`` before a refresh. ``places`` contains each new node's old row, or
+    NOWHERE; ``made`` marks the nodes to recompute; ``ids`` contains the old nodes' new ids.
     """
 
     part: StoredPart
@@ -122,12 +121,12 @@ class OldRows:
 
     @cached_property
     def scales(self) -> list[float]:
-        """Return the value of code 255 for each family."""
+        """Return each family's value of code 255."""
         found: list[float] = self.part.array("scales").tolist()
         return found
 
     def rows(self, family: int, pages: Ids) -> Codes:
-        """Return the rows of some pages, with new ids."""
+        """Return the rows of ``pages``, with new ids."""
         offsets, ids, codes = (self.part.array(f"rows.{n}") for n in ("offsets", "ids", "codes"))
         at = family * self.part.nodes + self.places[pages].astype(np.int64)
         begins = offsets[at].astype(np.int64)
@@ -144,12 +143,12 @@ class OldRows:
         return counts, columns[order], values, norms.astype(np.uint32)
 
     def evict(self) -> None:
-        """Release the memory of pages read."""
+        """Evict the mapped rows."""
         evict(*(self.part.array(f"rows.{name}") for name in ("ids", "codes")))
 
 
 class MixedRows:
-    """The rows of a family: old ones, and those that ``expander`` recomputes."""
+    """One family's rows: old rows, and rows that ``expander`` recomputes."""
 
     def __init__(
         self, expander: Callable[[Ids], Codes], old: OldRows, family: int, streaming: bool
@@ -158,7 +157,7 @@ class MixedRows:
         self._streaming = streaming
 
     def __call__(self, pages: Ids) -> Codes:
-        """Return counts, ids, codes and norms of the rows of some pages."""
+        """Return the counts, ids, codes and norms of the pages' rows."""
         anew = self._old.made[pages]
         made, kept = self._expander(pages[anew]), self._old.rows(self._family, pages[~anew])
         if self._streaming:
@@ -172,15 +171,15 @@ class MixedRows:
 
 
 def report_file(prefix: str) -> str:
-    """Return the file of a draft with the findings of a local refresh on a part."""
+    """Return the name of the staging file with the staleness of a part."""
     return f"{prefix}local.json"
 
 
-# -- how stale they are ------------------------------------------------------------------
+# -- staleness ---------------------------------------------------------------------------
 
 
 class RowArrays(NamedTuple):
-    """Rows of all families, ``arrays`` of (offsets, ids, codes), and their norms."""
+    """The rows of all families: (offsets, ids, codes), and norms."""
 
     arrays: tuple[NDArray[np.uint64], Ids, NDArray[np.uint8]]
     norms: Ids
@@ -188,9 +187,9 @@ class RowArrays(NamedTuple):
 
 @dataclass(frozen=True)
 class Staleness:
-    """How stale old rows are, estimated from ``checked`` of them, drawn at random. ``differ`` is
-    the share of their lists of ten in which another node scores higher by recomputed rows;
-    ``largest_difference`` bounds the score differences within these lists.
+    """The staleness of old rows, estimated from ``checked`` random nodes. ``differ`` is the
+    fraction of their top-ten lists that change with recomputed rows; ``largest_difference`` is the
+    largest score difference within these lists.
     """
 
     checked: int
@@ -205,8 +204,8 @@ def staleness(
     left: Ints,
     make: Callable[[Ints], RowArrays],
 ) -> Staleness:
-    """Measure how stale the rows at the positions ``left`` are. ``weights`` are those of the
-    families, and ``make`` recomputes the rows at some positions.
+    """Measure the staleness of the rows at the positions ``left``. ``weights`` are the family
+    weights; ``make`` recomputes the rows at given positions.
     """
     from cocite.kernels import rows
 
@@ -219,7 +218,7 @@ def staleness(
     own = (np.arange(weights.size)[:, None] * nodes + checked).ravel()
 
     def lists(mine: RowArrays) -> list[Ids]:
-        """Return the lists of the checked nodes, from their rows and the stored rows of others."""
+        """Return the checked nodes' lists, from ``mine`` and the stored rows of other nodes."""
         norms = stored.norms.copy()
         norms[own] = mine.norms[own]
         room = np.zeros(nodes, np.uint64), np.empty(2 * nodes + 1, np.uint32)

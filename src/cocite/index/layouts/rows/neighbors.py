@@ -1,21 +1,20 @@
-"""The layout ``nearest``: the list of the nearest pages of every page, and its transpose.
+"""Builder of the layout ``nearest``.
 
-    nearest.offsets, .nodes, .values    for every page, its list, itself included, with nearness
+    nearest.offsets, .nodes, .values    each page's nearest pages, itself included, with nearness
     holders.offsets, .nodes, .values    for every page, the pages whose lists contain it
     norms           float64[nodes, 2]   the sums of a list's values and of their squares
-    mutual_norms    float64[nodes, 2]   the same for its mutual entries
+    mutual_norms    float64[nodes, 2]   the same sums over mutual entries
 
-A negative value is one-sided: that near, but the page is not in the other's list. Lists are made
-page by page on all threads (``kernels/near.py``) and kept in order. Holders are their transpose.
-One pass over both in parallel marks mutual entries.
+A negative value marks a one-sided entry, whose list does not contain the page; its absolute value
+is the nearness. All threads make lists (``kernels/near.py``), which are collected in order. One
+joint pass over lists and holders, their transpose, marks mutual entries.
 
-Size: 16 bytes per entry and 48 per node, with at most ``neighbors`` + 1 entries per node.
-Memory: the links twice, and the larger of two: 40 bytes per node and 24 per thread while lists are
-made, with their entries once; 48 per node and the entries twice during the transposition. With
-less, links and lists are in scratch files, released after reading, and there is one thread. With
-still less, the 40 bytes per node are in scratch files, too, and pages are processed in strips of
-ids, which take the 24 bytes; 12 bytes per node remain for the transposition.
-Source: ``measures/snn.py``.
+An index needs 16 bytes per entry and 48 per node, with at most ``neighbors`` + 1 entries per node.
+A build needs memory for the links twice. Making lists needs another 40 bytes per node, 24 per node
+and thread, and the entries once; the transposition needs 48 per node and the entries twice. With
+less memory, links and lists are in scratch files, and there is one thread. With even less, the 40
+bytes per node are also in scratch files, and pages are processed in strips of ids, which need the
+24 bytes; 12 bytes per node remain for the transposition. Source: ``measures/snn.py``.
 """
 
 from __future__ import annotations
@@ -54,8 +53,8 @@ Rows = tuple[NDArray[np.uint64], Ids, NDArray[np.float32]]
 
 
 def room(width: int, k: int) -> tuple[NDArray[Any], ...]:
-    """Allocate the scratch of ``kernels/near.py``, all 0, for lists of ``k`` others, found in
-    strips of ``width`` ids: 24 bytes per id.
+    """Allocate the zeroed scratch of ``kernels/near.py``, 24 bytes per id, for lists of ``k`` other
+    pages in strips of ``width`` ids.
     """
     return (
         np.zeros(width),
@@ -77,7 +76,7 @@ def lists_of(
     pages: Ids,
     own: float = 1.0,
 ) -> Rows:
-    """Return counts, ids and values of the lists of some ``pages``, from links in memory."""
+    """Return the counts, ids and values of the pages' lists, from links in memory."""
     from cocite.kernels import near
 
     weights = []
@@ -96,30 +95,30 @@ def lists_of(
 
 
 _NODE, _THREAD, _LEAN = 56, 24, 12
-"""Bytes per node: of the build, of each of its threads, and of the build with the least memory."""
+"""Bytes per node: for the build, for each thread, and for a build with the least memory."""
 _MAKING, _TURNING = 40, 48
-"""Bytes per node, while lists are made and while they are transposed."""
+"""Bytes per node while making lists, and while transposing them."""
 _ENTRY = 16
 _CODE = 2 << 20
-"""Bytes of modules that only a build of lists loads."""
+"""Bytes of modules that are loaded only for building lists."""
 _LEAST_LINKS = 24 << 20
 _MOST_PAGES, _FEW_PAGES, _MOST_ENTRIES = 256, 16, 1 << 18
-"""Pages whose lists a worker makes at a time, in general and while streaming; most entries of these
-lists.
+"""Maximum number of lists that a worker makes at a time, in general and while streaming, and
+maximum number of entries in these lists.
 """
 _LEAST_LEAN = _LEAST_LINKS + 24 * _MOST_ENTRIES
 _PILOTS = 400
 _LISTS = "nearest.offsets", "nearest.nodes", "nearest.values"
 _PIECE = 1 << 21
 _READ = 8 << 20
-"""Entries to count, and bytes to read or write, at a time."""
+"""Entries to count and bytes to read or write at a time."""
 _TURN_SECONDS = 3e-8
-"""Seconds to transpose an entry, mark it, and write it twice."""
+"""Seconds to transpose and mark an entry, and to write it twice."""
 _SIDES = {"in": 1, "out": 2, "both": 3}
 
 
 class _Lister:
-    """Makes lists. Owns scratch memory: use one for each thread."""
+    """Makes lists. Owns scratch memory: use one per thread."""
 
     def __init__(self, layout: NearestBuilder) -> None:
         k = layout.k
@@ -137,7 +136,7 @@ class _Lister:
         self._out = np.empty(size, np.uint32), np.empty(size, np.float32)
 
     def __call__(self, pages: range) -> Rows:
-        """Return counts, nodes and values of the lists of some pages."""
+        """Return the counts, nodes and values of the pages' lists."""
         from cocite.kernels import near
 
         layout, counts = self._layout, np.zeros(len(pages), np.uint64)
@@ -152,14 +151,14 @@ class _Lister:
 
 
 Making = Callable[[Sequence[range]], Iterator[Rows]]
-"""Makes counts, ids and values for ranges of nodes, in order."""
+"""Makes (counts, ids, values) for node ranges, in order."""
 
 
 def making(
     makers: Sequence[Callable[[range], Rows]], only: Bools | None = None, known: Links | None = None
 ) -> Making:
-    """Return a function that makes rows by ``makers``, one per thread; with ``only`` (bool[nodes]),
-    the rows of other nodes stay empty.
+    """Return a function that makes rows with ``makers``, one per thread. With ``only``
+    (bool[nodes]), other nodes' rows are empty; nonempty rows in ``known`` are reused.
     """
     if only is not None:
         kinds, more = only.astype(np.uint8), list[Callable[[range], Rows]]()
@@ -179,8 +178,10 @@ def collected(
     progress: Progress,
     log: Path | None = None,
 ) -> Links:
-    """Return the rows of all nodes, with at most ``most`` entries each, made for ``step`` nodes at
-    a time; fill ``offsets``, all 0 before. A ``log`` stores completed rows for a resumed run.
+    """Make the rows of all nodes, ``step`` nodes at a time, with at most ``most`` entries each.
+
+    Fills ``offsets``, which must be all 0. A ``log`` stores completed rows, so that a later run can
+    resume.
     """
     nodes, used, at = offsets.size - 1, 0, 0
     ids, values = (scratch.zeros(nodes * most, dtype) for dtype in (np.uint32, np.float32))
@@ -198,7 +199,7 @@ def collected(
 
 
 def _logged(make: Making, step: int, nodes: int, log: Path | None) -> Generator[Rows]:
-    """Yield the rows in a log, then new ones, which are added to it."""
+    """Yield the rows in a log, then new rows, which are appended to the log."""
     at = end = 0
     for rows in () if log is None else _read_log(log):
         at, end = at + rows[0].size, end + 24 + 8 * (rows[0].size + rows[1].size)
@@ -218,8 +219,8 @@ def _logged(make: Making, step: int, nodes: int, log: Path | None) -> Generator[
 
 
 def _read_log(log: Path) -> Iterator[Rows]:
-    """Yield the intact leading records of a log: numbers of rows and entries, a digest, counts,
-    ids, values.
+    """Yield the intact leading records of a log. A record contains the numbers of rows and entries,
+    a digest, counts, ids, and values.
     """
     with suppress(FileNotFoundError), log.open("rb") as file:
         left = log.stat().st_size
@@ -237,7 +238,9 @@ def _read_log(log: Path) -> Iterator[Rows]:
 def _rows_of_some(
     makers: Sequence[Callable[[range], Rows]], kinds: NDArray[np.uint8], nodes: range
 ) -> Rows:
-    """Return counts, ids and values of a range of nodes, computed only for those requested."""
+    """Return the counts, ids and values of a node range. ``kinds`` is 0 for empty rows, or else
+    selects the maker, counted from 1.
+    """
     counts, ids, values = np.zeros(len(nodes), np.uint64), [_NO_IDS], [_NO_VALUES]
     ends = np.flatnonzero(np.diff(kinds[nodes.start : nodes.stop])) + 1
     for low, high in pairwise((0, *ends.tolist(), len(nodes))):
@@ -249,7 +252,7 @@ def _rows_of_some(
 
 
 def _known(rows: Links, nodes: range) -> Rows:
-    """Return counts, ids and values of a range of nodes that were made before."""
+    """Return the counts, ids and values of a node range in ``rows``."""
     offsets = rows.offsets[nodes.start : nodes.stop + 1]
     piece = slice(int(offsets[0]), int(offsets[-1]))
     return np.diff(offsets), rows.neighbors[piece], np.asarray(rows.weights)[piece]
@@ -259,19 +262,19 @@ class NearestBuilder(NearestFormat, WholeBuilder):
     """Builds the layout ``nearest``."""
 
     own = 1.0
-    """Weight of a page among its own neighbors."""
+    """A page's weight among its own neighbors."""
     logged = 1.0
 
     # -- the basis of a build ----------------------------------------------------------
 
     @property
     def k(self) -> int:
-        """Return the maximum number of entries of a list, without the page itself."""
+        """Return the maximum number of entries in a list, excluding the page itself."""
         return min(self.plan.settings[NEIGHBORS], max(1, self.links.nodes - 1))
 
     @property
     def pages(self) -> int:
-        """Return how many lists a worker makes at a time."""
+        """Return the number of lists that a worker makes at a time."""
         most = _FEW_PAGES if self.streaming else _MOST_PAGES
         return max(1, min(most, _MOST_ENTRIES // (self.k + 1)))
 
@@ -290,17 +293,17 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return links_of(self.graph, "out", self.means.memory - self._least(self.fit.threads))
 
     def _least(self, threads: int) -> int:
-        """Return the memory in addition to links and lists."""
+        """Return the memory besides links and lists."""
         return (_NODE + threads * _THREAD) * self.links.nodes + 24 * threads * _MOST_ENTRIES
 
     @property
     def _least_streaming(self) -> int:
-        """Return the memory if only the links are in files."""
+        """Return the least memory if only the links are in files."""
         return self._least(1) + min(_LEAST_LINKS, 2 * self.links.nbytes)
 
     @cached_property
     def fit(self) -> MemoryPlan:
-        """Plan the memory; raises :class:`ResourceError` if it does not suffice."""
+        """Plan the memory; raises :class:`ResourceError` if it is insufficient."""
         links = self.links.nbytes
         for threads in range(self.means.threads, 0, -1):
             need = 2 * links + self._least(threads)
@@ -316,18 +319,18 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
     @cached_property
     def streaming(self) -> bool:
-        """Return whether links are released after reading."""
+        """Return whether links are evicted after reading."""
         return self.means.memory < 2 * self.links.nbytes + self._least(1)
 
     @cached_property
     def lean(self) -> bool:
-        """Return whether data per node is in scratch files as well."""
+        """Return whether data per node is also in scratch files."""
         return self.means.memory < self._least_streaming
 
     @cached_property
     def width(self) -> int:
-        """Return the ids of a strip: all, or as many as fit in half of the memory; the other half
-        is for reading.
+        """Return the number of ids per strip: all, or as many as fit in half of the memory, as the
+        other half is for reading.
         """
         nodes = self.links.nodes
         if not self.lean:
@@ -341,9 +344,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
     @cached_property
     def weights(self) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Return, by side, each page's weight as a neighbor, and the total weight of its
-        neighbors.
-        """
+        """Return each page's weight as a neighbor, and its neighbors' total weight, by side."""
         from cocite.kernels import near
 
         max_degree, scratch = np.int64(self.plan.settings[MAX_DEGREE]), self._scratch(self.lean)
@@ -362,7 +363,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return found
 
     def _pieces(self, links: Links) -> Iterator[tuple[int, int]]:
-        """Yield runs of nodes, whose links are read before they are released."""
+        """Yield node ranges whose links are read before being evicted."""
         return pairwise((0, *(cut_blocks(links, _READ) if self.streaming else ()), links.nodes))
 
     def _give_back(self, links: Links, *arrays: NDArray[Any]) -> None:
@@ -371,7 +372,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
             evict(*arrays)
 
     def pilot(self) -> tuple[float, float]:
-        """Estimate the entries of all lists, and the seconds, from the lists of some pages."""
+        """Estimate the entries of all lists, and the seconds, from some pages' lists."""
         nodes = self.links.nodes
         lister = _Lister(self)
         sample = np.linspace(0, nodes - 1, min(_PILOTS, nodes)).astype(np.int64).tolist()
@@ -383,7 +384,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return entries, seconds / len(sample) / self.fit.threads * nodes
 
     def estimate(self) -> PartEstimate:
-        """Estimate size, memory and time, from the lists of some pages."""
+        """Estimate size, memory, and time from some pages' lists."""
         nodes, fit = self.links.nodes, self.fit
         entries, seconds = self.pilot()
         stored = self.plan.stored_nodes(nodes)
@@ -394,7 +395,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return PartEstimate(size, fit, seconds + entries * _TURN_SECONDS)
 
     def _taken(self, entries: int) -> int:
-        """Return the memory needed to make or transpose lists with this many entries."""
+        """Return the memory for making and transposing lists with ``entries`` entries."""
         nodes, threads = self.links.nodes, self.fit.threads
         making = (_MAKING + threads * _THREAD) * nodes + 24 * threads * self.pages * (self.k + 1)
         making += _ENTRY // 2 * entries * self.fits
@@ -404,7 +405,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
     # -- the work --------------------------------------------------------------------------
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Make lists, their transpose and mutual marks; then write all arrays."""
+        """Make lists, holders, and mutual marks; write all arrays."""
         from cocite.kernels import features
         from cocite.kernels.links import add_counts
 
@@ -460,8 +461,8 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return files.entries
 
     def _lists_around(self, directory: Path, progress: Progress, pages: Ids) -> Links:
-        """Return the lists of some pages and of all pages in these, which show which entries are
-        mutual.
+        """Return the lists of ``pages`` and of all pages in these lists, which are needed to mark
+        mutual entries.
         """
         only = np.zeros(self.links.nodes, bool)
         only[pages] = True
@@ -471,7 +472,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return self.lists(directory, progress, only, known=first)
 
     def _only(self, lists: Links, pages: Ids) -> Links:
-        """Return the lists of some pages alone."""
+        """Return only the lists of ``pages``."""
         only = np.zeros(lists.nodes, bool)
         only[pages] = True
         make, offsets = making([partial(_known, lists)], only), np.zeros(lists.nodes + 1, np.uint64)
@@ -480,7 +481,7 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return replace(found, offsets=np.append(offsets[pages], offsets[-1]))
 
     def _write_holders(self, files: ArrayFiles) -> dict[str, Entry]:
-        """Write the transpose of written lists; returns all entries."""
+        """Write the transpose of the written lists; return all entries."""
         found = columns_of(
             files.rows("nearest"), self.links.nodes, self.means.memory, files.directory
         )
@@ -488,8 +489,8 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         return files.entries
 
     def _holders(self, lists: Links, held: NDArray[np.uint32], directory: Path) -> Links:
-        """Return the transpose of lists. ``held`` counts the lists that contain each page. Lists in
-        files are released after reading; holders are in memory only if both fit.
+        """Return the transpose of lists. ``held`` is the number of lists that contain each page.
+        Mapped lists are evicted after reading; holders are in memory only if both fit.
         """
         memory, keep = self.means.memory - held.nbytes, None
         if not self.lean:
@@ -501,12 +502,12 @@ class NearestBuilder(NearestFormat, WholeBuilder):
 
     @cached_property
     def fits(self) -> bool:
-        """Return whether lists and their transpose fit in memory at any length."""
+        """Return whether lists of maximum length and their transpose fit in memory."""
         most = self.links.nodes * (self.k + 1)
         return _ENTRY * most + self.fit.memory <= self.means.memory
 
     def listers(self) -> list[Callable[[range], Rows]]:
-        """Return makers of lists for a range of pages, one per thread."""
+        """Return one list maker per thread."""
         return [_Lister(self) for _ in range(self.fit.threads)]
 
     def lists(
@@ -518,8 +519,10 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         known: Links | None = None,
         log: str | None = "lists",
     ) -> Links:
-        """Return the lists of all pages, or ``only`` of some, in memory or in scratch files. With
-        ``elsewhere``, other machines make them, for this many pages at a time.
+        """Return the lists of all pages, or of pages in ``only``, in memory or in scratch files.
+
+        ``elsewhere`` contains a function that makes lists on other machines, and the number of
+        pages per chunk. Lists in ``known`` are reused.
         """
         nodes, most = self.links.nodes, self.k + 1
         scratch = Scratch(None) if self.fits else Scratch.near(directory)

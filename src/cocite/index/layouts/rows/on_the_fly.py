@@ -1,9 +1,8 @@
-"""Asking rows with a draft: what a question needs of them, and nobody stored, is made for it.
+"""Queries with an unseen page in the layouts ``nearest``, ``features`` and ``text``.
 
-Lists and features: one page more changes what its neighbors tell, and the PageRank of all. So the
-whole part is made by its builder, once, in temporary files; at the cost of a build. Scores are
-those of an index of the graph with the page, to the bit. Words: a draft has no text, so its row is
-empty.
+An added page changes the weights of its neighbors and every node's PageRank. So the whole part is
+built once, in temporary files, at the cost of a build. Scores equal those of a rebuilt index, to
+the bit. An unseen page has no text, so its row of words is empty.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from cocite.storage.spool import Scratch
 
 
 class OnTheFlyNeighborReader(NearestReader):
-    """Replaces the layout ``nearest`` for drafts."""
+    """Replaces the reader of ``nearest`` for indexes with an unseen page."""
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)
@@ -39,7 +38,7 @@ class OnTheFlyNeighborReader(NearestReader):
 
 
 class OnTheFlyPageSimReader(FeatureReader):
-    """Replaces the layout ``features`` for drafts."""
+    """Replaces the reader of ``features`` for indexes with an unseen page."""
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)
@@ -47,7 +46,7 @@ class OnTheFlyPageSimReader(FeatureReader):
 
 
 class _PartInMemory(StoredPart):
-    """A part with some new arrays, ``made``; the others are as built."""
+    """A part whose arrays in ``made`` replace stored arrays."""
 
     def __init__(self, part: DraftPart, made: dict[str, NDArray[Any]]) -> None:
         names = list(StoredPart.__dataclass_fields__)
@@ -55,7 +54,7 @@ class _PartInMemory(StoredPart):
         self.__dict__["made"], self.__dict__["built"] = made, part.built
 
     def array(self, name: str) -> NDArray[Any]:
-        """The array ``name``."""
+        """Return the array ``name``."""
         made: dict[str, NDArray[Any]] = self.__dict__["made"]
         found: NDArray[Any] = made[name] if name in made else self.__dict__["built"].array(name)
         return found
@@ -90,14 +89,14 @@ class _FeatureBuilder(FeaturesBuilder):
         """Return the error for a page with too many paths."""
         settings = self.plan.settings
         return ResourceError(
-            f"with the draft the paths of a page take more than {settings[MOST_STEPS]:,} links, "
-            f"with a radius of {settings[RADIUS]} and a threshold of {settings[THRESHOLD]:g}. Ask "
-            "an index with a smaller --radius or a larger --threshold"
+            f"with the draft, a page's paths read more than {settings[MOST_STEPS]:,} links, with a "
+            f"radius of {settings[RADIUS]} and a threshold of {settings[THRESHOLD]:g}. Use an "
+            "index with a smaller --radius or a larger --threshold"
         )
 
 
 def _mapped_arrays(builder: WholeBuilder) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays of a part, mapped from deleted files."""
+    """Build a part; return its arrays, mapped from deleted files."""
     with tempfile.TemporaryDirectory(prefix="cocite-draft-") as folder:
         entries = builder.write(Path(folder), lambda done, total: None)
         start = len(builder.plan.prefix)
@@ -105,7 +104,7 @@ def _mapped_arrays(builder: WholeBuilder) -> dict[str, NDArray[np.generic]]:
 
 
 class OnTheFlyWordsReader(WordsReader):
-    """Replaces the layout ``text`` for drafts."""
+    """Replaces the reader of ``text`` for indexes with an unseen page."""
 
     def __init__(self, part: StoredPart) -> None:
         assert isinstance(part, DraftPart)

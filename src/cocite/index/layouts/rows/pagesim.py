@@ -1,20 +1,21 @@
-"""The layout ``features``: the part of each page's score that other pages hold, by both ends.
+"""Builder of the layout ``features``, the scores that PageSim passes from page to page.
 
-Files: rows ``holders`` (for every page, the pages that hold some of its score) and ``features``,
-their transpose; ``cut`` (how much the features of a page may have lost) and, for normalized scores,
-``own`` (their sum). Holders are made source by source (``kernels/features.py``). Truncated values
-are recorded: let b[j, w] be what each neighbor of w was not given and might have passed on for j
-more hops, and a[r] = 0; ``cut`` is the sum over j, rounded up, of
+An index contains the rows ``holders`` (for every page, the pages that received some of its score)
+and ``features``, their transpose; ``cut``, a bound on each page's truncated features; and, for
+normalized scores, ``own``, the sum of each page's features. Holders are made source by source
+(``kernels/features.py``). Truncated values are recorded: let b[j, w] be the value withheld from
+each neighbor of w that could have been passed on for j more hops, and a[r] = 0; ``cut`` is the sum
+over j, rounded up, of
 
     a[j][v] = sum over w that link to v of  b[j, w] + a[j + 1][w] * decay / degree(w)
 
-For long paths, the last row holds what had ``_ROWS`` - 1 or more hops left. It is passed on until
-little remains, which is added to every page, as a path reaches a page at most once.
+For long paths, the last row contains values with ``_ROWS`` - 1 or more hops left. They are passed
+on until little remains, which is added to every page, as a path reaches a page at most once.
 
-Size: 16 bytes per entry, on average at most (1 + decay + ... + decay**r) / threshold entries per
-node, and 20 per node. Memory: the links twice, 40 bytes per node, and (36 + 8 r) per node and
-thread, with r the rows; with less, there is one thread, and links are in scratch files. Source:
-Lin, King, Lyu, *PageSim*, 4.2, 5.1 and 5.2.
+An index needs 16 bytes per entry, with on average at most (1 + decay + ... + decay**r) / threshold
+entries per node, and 20 per node. A build needs memory for the links twice, 40 bytes per node, and
+(36 + 8 r) per node and thread, where r is the number of rows. With less memory, there is one
+thread, and links are in scratch files. Source: Lin, King, Lyu, *PageSim*, 4.2, 5.1 and 5.2.
 """
 
 from __future__ import annotations
@@ -56,19 +57,19 @@ from cocite.resources import Resources, format_least, short_of
 from cocite.storage import Entry, evict
 
 _NODE, _TURNED_NODE = 40, 16
-"""Bytes per node in addition to the links and the workers, and while features are transposed."""
+"""Bytes per node besides links and workers, and while features are transposed."""
 _LEAST_LINKS = 24 << 20
 _MOST_SOURCES = 256
 _PILOTS = 400
 _PILOT_SECONDS, _LEAST_PILOTS = 3, 8
 _ROWS = 8
-"""Rows of truncated features, by hops left; with a larger radius the last row covers many."""
+"""Rows of truncated features, by hops left; with a larger radius, the last row covers the rest."""
 _PASSES, _LITTLE = 64, 1e-6
-"""How many times that is passed on at most; the loop ends when this fraction of a page's average
-loss remains.
+"""Maximum number of times that the last row is passed on, and fraction of a page's average loss at
+which the loop ends.
 """
 _SPARE = 1 << 16
-"""Space for entries of several rows, in addition to the longest possible row."""
+"""Capacity in entries for several rows, besides the longest possible row."""
 _TURN_SECONDS = 3e-8
 """Seconds to transpose an entry and write it twice."""
 _ROUNDING = 1 + 1e-6
@@ -78,7 +79,7 @@ Rows = list[tuple[NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32]]]
 
 
 class _Spreader:
-    """Makes rows of holders. Owns scratch memory: use one for each thread."""
+    """Makes rows of holders. Owns scratch memory: use one per thread."""
 
     def __init__(self, layout: FeaturesBuilder) -> None:
         nodes, radius = layout.nodes, layout.radius
@@ -99,7 +100,7 @@ class _Spreader:
         self.cut = np.zeros((layout.rows, nodes), np.uint64)
 
     def __call__(self, sources: range) -> Rows:
-        """Yield the rows of some sources (counts, nodes, values), in pieces of whole rows."""
+        """Return the sources' rows (counts, nodes, values), in chunks of whole rows."""
         from cocite.kernels import features
 
         links = self._links.offsets, self._links.neighbors
@@ -138,7 +139,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @property
     def radius(self) -> int:
-        """Return the maximum number of hops, less than the number of nodes."""
+        """Return the maximum number of hops, which is less than the node count."""
         return max(1, min(self.plan.settings[RADIUS], self.nodes - 1))
 
     @property
@@ -148,16 +149,16 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @property
     def rows(self) -> int:
-        """Return the rows of truncated features; 0 without truncation."""
+        """Return the number of rows of truncated features; 0 without truncation."""
         return min(self.radius, _ROWS) if self.plan.settings[THRESHOLD] > 0 else 0
 
     @cached_property
     def rates(self) -> NDArray[np.float64]:
-        """Return the weight of a hop, the threshold, units in 1, the most paths that a score of 1
-        can have, the weight of a path, and the limit of steps for the paths of a page.
+        """Return the hop weight, the threshold, the fixed-point units per 1, the maximum number of
+        paths of a score of 1, the path weight, and the limit on steps for a page's paths.
 
-        All scores sum to ``nodes``, and truncation removes at most that, once on every path: units
-        are chosen to fit 62 bits, which leaves half of the range for rounding up.
+        Scores sum to ``nodes``, and truncation removes each value at most once on every path, so
+        sums fit 62 bits, which leaves half of the range for rounding up.
         """
         settings, radius = self.plan.settings, self.radius
         decay, threshold = settings[DECAY], settings[THRESHOLD]
@@ -171,7 +172,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         """Return the error for a page with too many paths."""
         settings = self.plan.settings
         return ResourceError(
-            f"the paths of {self.graph.names.name(source)!r} take more than "
+            f"the paths of {self.graph.names.name(source)!r} read more than "
             f"{settings[MOST_STEPS]:,} links, with a radius of {settings[RADIUS]} and a threshold "
             f"of {settings[THRESHOLD]:g}. Choose a smaller --radius or a larger --threshold, or "
             "allow more with --most-steps"
@@ -179,7 +180,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @cached_property
     def fit(self) -> MemoryPlan:
-        """Plan the memory; raises :class:`ResourceError` if it does not suffice."""
+        """Plan the memory; raises :class:`ResourceError` if it is insufficient."""
         nodes, links = self.nodes, self.links.nbytes
         turning = _TURNED_NODE * nodes + least_transpose()
         for threads in range(self.means.threads, 0, -1):
@@ -198,25 +199,25 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @property
     def _spreader_bytes(self) -> int:
-        """Return the bytes of a :class:`_Spreader`, a row in progress and two waiting."""
+        """Return the bytes of a :class:`_Spreader` with one row in progress and two waiting."""
         long = 28 * self.radius + self.nodes if self.deep else 0
         return (36 + 8 * self.rows) * self.nodes + long + 16 * _SPARE
 
     @cached_property
     def streaming(self) -> bool:
-        """Return whether links are released after reading."""
+        """Return whether links are evicted after reading."""
         nodes, links = self.nodes, self.links.nbytes
         return self.means.memory < 2 * links + _NODE * nodes + self._spreader_bytes
 
     @cached_property
     def onward(self) -> Links:
-        """Return the links that pass scores on: the other end of the direction's."""
+        """Return the links along which scores are passed on, opposite to the part's direction."""
         used = self.fit.threads * self._spreader_bytes + (_NODE - 16) * self.nodes
         return links_of(self.graph, opposite(self.plan.direction), self.means.memory - used)
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
-        """Return the PageRank, with mean 1."""
+        """Return the PageRank scores, with mean 1."""
         degrees = np.diff(self.onward.offsets).astype(np.uint32)
         found = power_scores(self._scan, degrees, self.plan.settings[DAMPING])
         if self.streaming:
@@ -225,19 +226,19 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
     @cached_property
     def _scan(self) -> Scan:
-        """Return a scan that sums over the direction's links, one value per node."""
+        """Return a scan that sums one value per node over the direction's links."""
         memory = max(1, self.means.memory - 24 * self.nodes)
         means = Resources(self.fit.threads, memory)
-        folder = None if self.graph is None else self.graph.path  # a draft has none
+        folder = None if self.graph is None else self.graph.path  # None with an unseen page
         return Scan(self.links, plan_scan(self.links, means), folder=folder)
 
     @cached_property
     def longest(self) -> int:
-        """Return the maximum number of entries of a row."""
+        """Return the maximum number of entries in a row."""
         return int(min(self.nodes, 3 + self.scores.max() * self.rates[3]))
 
     def estimate(self) -> PartEstimate:
-        """Estimate size, memory and time, from the rows of a sample of sources."""
+        """Estimate size, memory, and time from the rows of some sources."""
         from cocite.kernels.random import scramble
 
         nodes, fit = self.nodes, self.fit
@@ -265,7 +266,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     # -- the work --------------------------------------------------------------------------
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Write holders, then features (their transpose), truncated ones, and sums."""
+        """Write holders, truncated features, features, and sums."""
         files = ArrayFiles(directory, self.plan.prefix)
         nodes = self.nodes
         held, cut = self._write_holders(files, progress)
@@ -282,7 +283,9 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     def _write_holders(
         self, files: ArrayFiles, progress: Progress
     ) -> tuple[NDArray[np.uint32], NDArray[np.float64]]:
-        """Return uint32[nodes], numbers of features, and float64[r, nodes], truncated ones."""
+        """Write holders; return uint32[nodes], the feature counts, and float64[r, nodes], the
+        truncated features.
+        """
         from cocite.kernels.links import add_counts
 
         nodes = self.nodes
@@ -312,24 +315,24 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
         return held, booked / self.rates[2]
 
     def _turned(self, holders: Links, held: NDArray[np.uint32], directory: Path) -> Links:
-        """Return the features: in memory if both fit, else in a scratch file, block after block."""
+        """Return the transpose of holders, in memory if both fit, or in a scratch file."""
         whole = holders.nbytes
         least = least_transpose(whole + 8 * self.nodes)
         out = self.plan.direction == "out" and not self.streaming
         memory = self.means.memory - _NODE * self.nodes - (self.links.nbytes if out else 0)
         if least < whole and memory < 2 * whole + 16 * self.nodes:
-            memory = min(memory, whole)  # too little to hold and transpose them at once
+            memory = min(memory, whole)  # too little to load and transpose all at once
         return transpose(holders, held, max(memory, least), directory)
 
     def _ranges(self) -> Iterator[range]:
-        """Yield the sources to process at once: as many full rows as fit."""
+        """Return the ranges of sources to process at once: as many full rows as fit."""
         nodes, fit = self.nodes, self.fit
         spare = max(0, self.means.memory - fit.memory) // (fit.threads + 1)
         size = max(1, min(_MOST_SOURCES, spare // (8 * self.longest)))
         return (range(a, min(a + size, nodes)) for a in range(0, nodes, size))
 
     def _lost(self, cut: NDArray[np.float64]) -> NDArray[np.float32]:
-        """Return a bound on the truncated features of each node, in total."""
+        """Return a bound on each node's truncated features."""
         hop = self.rates[0]
         degrees = np.maximum(np.diff(self.onward.offsets), 1)
         lost, came = np.zeros(self.nodes), np.zeros(self.nodes)
@@ -345,10 +348,9 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
     def _pass_on(
         self, lost: NDArray[np.float64], came: NDArray[np.float64], rates: NDArray[np.float64]
     ) -> None:
-        """Add to ``lost`` what ``came`` may lead to with many hops left; reset ``came``.
+        """Pass ``came`` on for the remaining hops, adding to ``lost``; reset ``came``.
 
-        What remains at the end is added to each page undiminished, as each path reaches it at most
-        once.
+        The remainder is added to each page undiminished, as each path reaches a page at most once.
         """
         left = self.radius - 1
         for _ in range(min(_PASSES, left)):
@@ -363,7 +365,7 @@ class FeaturesBuilder(FeaturesFormat, WholeBuilder):
 
 
 def _totals(offsets: NDArray[np.uint64], values: NDArray[np.float32]) -> NDArray[np.float64]:
-    """Return the sum of each row, float64[nodes]."""
+    """Return the row sums, float64[nodes]."""
     from cocite.kernels.features import totals
 
     found = np.empty(offsets.size - 1)

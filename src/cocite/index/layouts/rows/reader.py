@@ -1,14 +1,13 @@
-"""Queries on rows: lists of nearest pages, features of PageSim, or words of texts.
+"""Queries on rows: lists of nearest pages, PageSim features, or words of texts.
 
 A pair merges two rows; a list follows each entry of the node's row to all nodes with the same entry
-(holders). Both add the same numbers in ascending order of entries, in float64, then in integer
-grains, so they are equal to the bit. Scores are exact for the stored rows; ``certified`` bounds how
-far these may be from the definition. The sums (``kernels/features.py``):
+(*holders*). Both sum in float64, in ascending order of entries, and round to whole grains, so they
+are equal to the bit. Scores are exact for the stored rows; ``certified`` bounds the difference from
+the definition. The sums (``kernels/features.py``):
 
     nearest, text    products, or minima; divided by norms (``measures/snn.py``)
     features         min**2 / max; if normalized, divided by the root of both own scores
 
-Cost: a pair reads two rows; a list, for every entry of the node's row, its holders.
 Source: ``measures/snn.py``, ``measures/tfidf.py``; Lin, King, Lyu, *PageSim*, 4.2, 5.2.
 """
 
@@ -40,8 +39,8 @@ Row = tuple[Ids, NDArray[np.float32]]
 
 
 class StoredRows:
-    """Rows of a part for ``count`` nodes, any number if None: offsets, ids (``members``),
-    values.
+    """A part's rows: offsets, ids (``members``), and values. Without a ``count``, any number of
+    rows is valid.
     """
 
     def __init__(
@@ -54,7 +53,7 @@ class StoredRows:
             raise part.damaged_file(f"{kind}.offsets")
 
     def __call__(self, node: int) -> Row:
-        """Return the row of a node: ids ascending, and values."""
+        """Return the node's row: ids, ascending, and values."""
         offsets, ids, values = self.arrays
         begin, end = int(offsets[node]), int(offsets[node + 1])
         if not begin <= end <= ids.size:
@@ -70,7 +69,7 @@ class NearestReader(Reader):
         self.listed = StoredRows(part, "nearest", part.nodes)
         self._holders = StoredRows(part, "holders", None)
         self._graph_nodes = self._holders.arrays[0].size - 1
-        """How many nodes lists are about: all of the graph."""
+        """Number of nodes that may occur in lists."""
         self._norms = {False: part.array("norms"), True: part.array("mutual_norms")}
         if any(norms.shape != (part.nodes, 2) for norms in self._norms.values()):
             raise part.damaged_file("norms")
@@ -89,7 +88,7 @@ class NearestReader(Reader):
         return Estimate(float(grains), 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the pages in both lists, without paths to them."""
+        """Return the pages in both lists, without paths."""
         form, _, mutual = chosen_form(settings)
         (mine, values), (theirs, others) = self.listed(first), self.listed(second)
         common, here, there = np.intersect1d(mine, theirs, return_indices=True)
@@ -103,7 +102,7 @@ class NearestReader(Reader):
         return own_reasons(*whose, found.nodes, found.shares)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up, for each page of the list, ascending, the lists that contain it."""
+        """Add up the lists that contain each page of the node's list, in ascending order."""
         from cocite.kernels import features, neighbors
 
         form, power, mutual = chosen_form(settings)
@@ -124,9 +123,10 @@ def own_reasons(
     nodes: Ids,
     shares: Floats,
 ) -> Reasons:
-    """Return reasons from nodes of the graph and what each adds to a score, with paths of the pair
-    alone: rows do not store what makes nodes near. Nodes that the index does not have are
-    unattributed.
+    """Return reasons from graph ids and each node's contribution to a score.
+
+    Only the two nodes have paths, as rows do not store why nodes are near. Contributions of nodes
+    that are not in the index are unattributed.
     """
     here = np.full(nodes.size, True)
     if part.nodes != graph_nodes:
@@ -169,13 +169,13 @@ class FeaturesFormat(WholeFormat):
 
     @classmethod
     def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Return the files, with each node's score with itself if scores are normalized."""
+        """Return the files; only normalized scores need ``own``."""
         has = {OWN: plan.settings[NORMALIZED]}
         return {name: form for name, form in cls.files.items() if has.get(name, True)}
 
 
 _ROUNDING = 2.0**-22
-"""Relative error of a term: at most three roundings to float32, and float64 sums."""
+"""Bound on a term's relative error, from at most three roundings to float32 and float64 sums."""
 
 
 class FeatureReader(Reader):
@@ -194,11 +194,11 @@ class FeatureReader(Reader):
 
     @property
     def unit(self) -> bool:
-        """Return whether all scores are at most 1, as for normalized ones."""
+        """Return whether scores are normalized, and therefore at most 1."""
         return self._own is not None
 
     def _scale(self, first: int, second: int) -> float:
-        """Return the divisor of the score of two nodes."""
+        """Return the divisor for the score of two nodes."""
         if self._own is None:
             return 1.0
         one, other = float(self._own[first]), float(self._own[second])
@@ -207,8 +207,8 @@ class FeatureReader(Reader):
         return float(np.sqrt(one * other))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the score of two nodes; a node scores the sum of its features with itself, or 1 if
-        normalized.
+        """Return the score of two nodes; a node's score with itself is the sum of its features, or
+        1 if normalized.
         """
         from cocite.kernels import features
 
@@ -219,7 +219,7 @@ class FeatureReader(Reader):
         return Estimate(float(np.rint(score / self._scale(first, second) * GRAINS)), 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the common features; a path is known only for a node's own feature."""
+        """Return the common features; only a node's own feature has a path."""
         (mine, values), (theirs, others) = self.features(first), self.features(second)
         common, here, there = np.intersect1d(mine, theirs, return_indices=True)
         pairs = np.sort(np.column_stack((values[here], others[there])).astype(np.float64), axis=1)
@@ -233,11 +233,11 @@ class FeatureReader(Reader):
         return apportioned(score, common, terms, path)
 
     def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
-        """Return bounds for truncated features, by ``measures/pagesim.py``, and for rounding.
+        """Return error bounds for truncated features (``measures/pagesim.py``) and rounding.
 
-        A node's score with itself is never too high, and too low by at most what it lost. So a
-        normalized score lies between its least value divided by the largest norms, and its largest
-        value divided by the computed norms.
+        A node's score with itself is never too high, and too low by at most its truncated features.
+        So a normalized score lies between its least value divided by the largest norms, and its
+        largest value divided by the computed norms.
         """
         cut = self.part.array("cut").astype(np.float64)
         lost = cut[node] + cut[others]
@@ -255,7 +255,7 @@ class FeatureReader(Reader):
         return slack
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up, for each feature, ascending, all nodes that have it."""
+        """Add up the holders of each feature, in ascending order."""
         from cocite.kernels import features
 
         sums = scratch.scores.reshape(-1)
@@ -272,7 +272,7 @@ class FeatureReader(Reader):
 
 
 _PRODUCT = 0
-"""Form of ``kernels/features.py`` that adds products."""
+"""The form in ``kernels/features.py`` that sums products."""
 
 
 class WordsReader(Reader):
@@ -284,7 +284,7 @@ class WordsReader(Reader):
         self._holders = StoredRows(part, "holders", None)
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the cosine of two nodes; 1 for a node with itself."""
+        """Return the cosine similarity of two nodes; a node scores 1 with itself."""
         from cocite.kernels import features
 
         if first == second:
@@ -295,7 +295,7 @@ class WordsReader(Reader):
         return Estimate(min(float(grains), float(GRAINS)), 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up, for each word, in order, all pages that have it."""
+        """Add up the pages that contain each word, in ascending order."""
         from cocite.kernels import features
 
         sums, used, holders = scratch.scores, scratch.used, self._holders.arrays
@@ -308,13 +308,13 @@ class WordsReader(Reader):
         self.settle_exact(scratch, count)
 
     def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
-        """Return bounds on the rounding of stored weights; 0 for a node with itself."""
+        """Return error bounds for the rounding of stored weights; 0 for a node with itself."""
         scores = np.array([self.pair(node, v, settings).grains for v in others.tolist()]) / GRAINS
         slack = np.where((others == node) | (scores == 0), 0.0, _ROUNDING * scores + 1 / GRAINS)
         return np.column_stack((slack, slack))
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the common words, with ids beyond those of the nodes."""
+        """Return the common words, whose ids follow the node ids."""
         score = self.pair(first, second, settings).grains / GRAINS
         (mine, values), (theirs, others) = self.words(first), self.words(second)
         shared, here, there = np.intersect1d(mine, theirs, return_indices=True)
@@ -326,7 +326,7 @@ class WordsReader(Reader):
         return Reasons(ids, score * (terms / terms.sum()), lambda row: ([], []), gone=named)
 
     def _word(self, number: int) -> str:
-        """Return a word by number."""
+        """Return the word with this number."""
         offsets, letters = (self.part.array(f"words.{name}") for name in ("offsets", "letters"))
         if number + 1 >= offsets.size:
             raise self.part.damaged_file("texts.words")
@@ -346,7 +346,7 @@ class NearestFormat(WholeFormat):
 
     @classmethod
     def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
-        """Return how many nodes may be in lists."""
+        """Return the number of nodes that may occur in lists."""
         return {"c": graph_nodes}
 
     files: ClassVar[dict[str, str]] = {

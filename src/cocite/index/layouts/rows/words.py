@@ -1,17 +1,16 @@
-"""The layout ``text``: for every page its words and their weights, and for every word its pages.
+"""Builder of the layout ``text``.
 
-Files: rows ``texts`` (for every page its words, ascending, and their weights), ``holders`` (for
-every word its pages), and the words themselves in alphabetical order, in UTF-8.
+An index contains the rows ``texts`` (each page's words, ascending, with weights), ``holders`` (each
+word's pages), and the words in alphabetical order, in UTF-8.
 
-Texts are read once, one at a time; pairs of a word and its count go to a nameless file. Batch by
-batch, words are weighted and selected, normalized in float64, rounded to float32, and written in
-the order of the pages; their transpose follows. A refresh without texts keeps the rows of the
-index; new pages have none.
+Texts are read once, one at a time; pairs of word and count go to an unlinked file. In batches,
+words are weighted, selected, normalized in float64, rounded to float32, and written in page order;
+the transpose follows. A refresh without texts retains the index's rows; new pages have none.
 
-Cost: 10 to 20 ns per letter, most of it in scikit-learn. Size: 16 bytes for each word of a page, 8
-per node, and 16 and its letters for each word. Memory: 40 bytes per node, 200 for each distinct
-word, 32 MiB for a batch, and 24 bytes for each word of a page, in scratch files if these do not
-fit. Source: ``measures/tfidf.py``.
+A build takes 10 to 20 ns per letter, mostly in scikit-learn. An index needs 16 bytes per entry (a
+word of a page), 8 per node, and 16 plus the letters per word. A build needs 40 bytes of memory per
+node, 200 per distinct word, 32 MiB for a batch, and 24 bytes per entry, in scratch files if these
+do not fit. Source: ``measures/tfidf.py``.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from cocite.storage.spool import Scratch, ScratchFile
 
 _log = logging.getLogger("cocite")
 BATCH = 1 << 20
-"""Pairs to write, or to weight, at a time; a text with more is one batch."""
+"""Number of pairs to write or weight at a time; a text with more is a single batch."""
 
 Allow = Callable[[int, int], None]
 
@@ -64,13 +63,13 @@ class Words:
 
     @classmethod
     def of(cls, words: list[str]) -> Words:
-        """Return sorted words in this form."""
+        """Concatenate sorted words."""
         each = [word.encode() for word in words]
         ends = np.cumsum([0, *map(len, each)], dtype=np.uint64)
         return cls(ends, np.frombuffer(b"".join(each), np.uint8))
 
     def only(self, kept: Bools) -> Words:
-        """Return the words that are ``kept``."""
+        """Return the words marked in ``kept``."""
         sizes = self.offsets[1:].astype(np.int64) - self.offsets[:-1].astype(np.int64)
         letters = self.letters[np.repeat(kept, sizes)]
         return Words(np.cumsum([0, *sizes[kept]], dtype=np.uint64), letters)
@@ -78,10 +77,11 @@ class Words:
 
 @dataclass(frozen=True)
 class WordCounts:
-    """Word counts of texts. Text i belongs to node ``nodes[i]``, and has the pairs uint32[:, 2]
-    (word, count) from ``begins[i]`` to ``begins[i + 1]`` of the ``file``. ``numbers`` maps word ids
-    of the file to positions in ``words``; ``held`` counts the texts with each word. Counting took
-    ``seconds``.
+    """Word counts of texts.
+
+    Text i, of node ``nodes[i]``, has the pairs uint32[:, 2] (word, count) from ``begins[i]`` to
+    ``begins[i + 1]`` in ``file``. ``numbers`` maps the file's word ids to positions in ``words``.
+    ``held`` is the number of texts that contain each word. Counting took ``seconds``.
     """
 
     nodes: Ints
@@ -93,7 +93,7 @@ class WordCounts:
     seconds: float
 
     def batches(self) -> Iterator[tuple[range, NDArray[np.uint32], NDArray[np.uint32]]]:
-        """Yield batches of texts, with the word positions and counts of all their pairs."""
+        """Yield batches of texts, with the word positions and counts of all pairs."""
         cuts = [0]
         for text, end in enumerate(self.begins[1:].tolist()):
             if end - int(self.begins[cuts[-1]]) > BATCH and text > cuts[-1]:
@@ -106,13 +106,13 @@ class WordCounts:
 
 
 def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> WordCounts:
-    """Count the words of the texts of nodes, with a scratch file in ``directory``.
+    """Count the words in nodes' texts, using a scratch file in ``directory``.
 
-    ``allow`` is called with the numbers of distinct words and texts, regularly and at the end, to
-    raise an error if they are too many. Logs a warning about texts without a node.
+    ``allow`` is called regularly with the counts of distinct words and texts, to raise an error if
+    there are too many. Logs a warning about texts without a node.
 
-    Raises :class:`~cocite.errors.UsageError` without scikit-learn, and
-    :class:`~cocite.errors.InputError` for texts that cannot be read, or two of one node.
+    Raises :class:`~cocite.errors.UsageError` if scikit-learn is missing, and
+    :class:`~cocite.errors.InputError` if a text cannot be read or a node has two texts.
     """
     split = need("sklearn.feature_extraction.text", "The measure tfidf", "texts")
     words_in = split.CountVectorizer().build_analyzer()
@@ -148,8 +148,8 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Word
     write()
     if strangers:
         many, first = strangers.total(), next(iter(strangers))
-        told = f"{many:,} texts of {path} are" if many > 1 else f"a text of {path} is"
-        _log.warning(f"{told} of no page of the graph, such as {first!r}: left out")
+        told = f"{many:,} texts in {path} are" if many > 1 else f"a text in {path} is"
+        _log.warning(f"{told} not for a page of the graph and ignored, for example {first!r}")
     words = sorted(ids, key=str.encode)
     numbers = np.empty(len(words), np.uint32)
     numbers[[ids[word] for word in words]] = np.arange(len(words), dtype=np.uint32)
@@ -168,15 +168,15 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Word
 
 
 _NODE, _WORD, _ROW = 40, 200, 24
-"""Bytes of a node, of a different word, and of a word of a page."""
+"""Bytes per node, per distinct word, and per entry (a word of a page)."""
 _BATCHES = 16 << 20
 _LEAST_TURNED = 16 << 20
 _ENTRY_SECONDS = 4e-7
-"""Seconds to weight a pair, select, transpose and write it."""
+"""Seconds to weight, select, transpose, and write one pair."""
 
 
 class _Weighed(NamedTuple):
-    """Rows in some order: ``place[v]`` is the row of node v, below 0 for none."""
+    """Rows in any order: ``place[v]`` is the row of node v, or -1."""
 
     rows: Links
     place: Ints
@@ -189,11 +189,11 @@ class TextBuilder(TextFormat, WholeBuilder):
     # -- the basis of a build ----------------------------------------------------------
 
     def _need(self, words: int) -> int:
-        """Return the memory in addition to the rows, for this many distinct words."""
+        """Return the memory besides rows for ``words`` distinct words."""
         return _NODE * self.graph.nodes + _WORD * words + _BATCHES + _LEAST_TURNED
 
     def _allow(self, words: int, texts: int) -> None:
-        """Raise :class:`ResourceError` if the memory does not suffice for these."""
+        """Raise :class:`ResourceError` if the memory is insufficient for so many words."""
         need = self._need(words)
         if need > self.means.memory:
             raise ResourceError(
@@ -202,7 +202,7 @@ class TextBuilder(TextFormat, WholeBuilder):
             )
 
     def _counted(self, files: TextFiles) -> WordCounts:
-        """Return the word counts of the texts, shared by all parts."""
+        """Return the texts' word counts, which all parts share."""
         if files.counted is None:
             folder = Scratch.near(self.graph.path).directory
             assert folder is not None
@@ -212,9 +212,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return found
 
     def estimate(self) -> PartEstimate:
-        """Estimate size, memory and time, including reading; the texts are read once, for estimate
-        and index.
-        """
+        """Estimate size, memory, and time; reads the texts, which the build then reuses."""
         texts, nodes, prefix = self.plan.texts, self.graph.nodes, self.plan.prefix
         seconds = 0.0
         if isinstance(texts, OldTexts):
@@ -235,7 +233,7 @@ class TextBuilder(TextFormat, WholeBuilder):
     # -- the work --------------------------------------------------------------------------
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
-        """Weight the words of all pages, transpose, and write both."""
+        """Weight the words of all pages, transpose the rows, and write both."""
         from cocite.kernels.links import add_counts
 
         texts, nodes = self.plan.texts, self.graph.nodes
@@ -263,19 +261,19 @@ class TextBuilder(TextFormat, WholeBuilder):
         return files.entries
 
     def _cached(self, counted: WordCounts) -> Bools:
-        """Return bool[words]: words in neither too few nor too many texts."""
+        """Return bool[words]: whether a word is in neither too few nor too many texts."""
         settings, texts = self.plan.settings, counted.nodes.size
         kept = (counted.held >= settings[MIN_DF]) & (counted.held <= settings[MAX_DF] * texts)
         if not kept.any():
             raise InputError(
-                f"no word of two or more letters is in {settings[MIN_DF]:,} or more of the "
-                f"{texts:,} texts, and in {settings[MAX_DF]:.4g} of them or less: nothing to "
-                "compare. Choose another --min-df or --max-df"
+                f"no word of two or more letters is in at least {settings[MIN_DF]:,} of the "
+                f"{texts:,} texts and in at most a fraction of {settings[MAX_DF]:.4g} of them: "
+                "nothing to compare. Choose another --min-df or --max-df"
             )
         return kept
 
     def _entries(self, counted: WordCounts, kept: Bools) -> int:
-        """Return the total number of words of all pages."""
+        """Return the number of entries (words of pages)."""
         most = self.plan.settings[WORDS]
         each = (
             np.bincount(_rows_of(counted, batch)[kept[places]])
@@ -284,7 +282,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return sum(int(np.minimum(sizes, most).sum()) for sizes in each)
 
     def _weighed(self, counted: WordCounts, directory: Path, progress: Progress) -> _Weighed:
-        """Return the rows of all texts: the words with the largest weights, of length 1."""
+        """Return the rows of all texts: the words with the largest weights, with unit norm."""
         kept, most = self._cached(counted), self.plan.settings[WORDS]
         number = np.cumsum(kept) - 1
         idf = 1 + np.log((1 + counted.nodes.size) / (1 + counted.held))
@@ -314,7 +312,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return _Weighed(Links(offsets, words, values), place, counted.words.only(kept))
 
     def _old(self, texts: OldTexts) -> _Weighed:
-        """Return the rows of the index to refresh."""
+        """Return the rows of the index that is refreshed."""
         get, ids = partial(texts.arrays, self.plan.prefix), texts.ids()
         place, stay = np.full(self.graph.nodes, -1, np.int64), np.flatnonzero(ids != NOWHERE)
         place[ids[stay]] = stay
@@ -322,7 +320,7 @@ class TextBuilder(TextFormat, WholeBuilder):
         return _Weighed(rows, place, Words(get("words.offsets"), get("words.letters")))
 
     def _ordered(self, made: _Weighed, directory: Path) -> Links:
-        """Return the rows in the order of the nodes."""
+        """Return the rows in node order."""
         begins = made.rows.offsets.astype(np.int64)
         has = made.place >= 0
         sizes = np.where(has, np.diff(begins)[made.place], 0)
@@ -340,12 +338,12 @@ class TextBuilder(TextFormat, WholeBuilder):
         return Links(offsets, words, values)
 
     def _scratch(self, entries: int, directory: Path) -> Scratch:
-        """Return scratch for rows of this many words: in memory if everything fits."""
+        """Return scratch space for ``entries`` entries, in memory if everything fits."""
         fits = _ROW * entries + _NODE * self.graph.nodes + _BATCHES <= self.means.memory
         return Scratch(None) if fits else Scratch.near(directory)
 
 
 def _rows_of(counted: WordCounts, batch: range) -> Ints:
-    """Return the index of the text of each pair of a batch."""
+    """Return the text index of each pair in a batch."""
     sizes = np.diff(counted.begins[batch.start : batch.stop + 1])
     return np.repeat(np.arange(len(batch)), sizes)
