@@ -1,8 +1,8 @@
 """On-disk storage: raw arrays, manifests, checksums, and atomic publication.
 
-This package is independent of graphs and indexes. ``FORMAT.md`` specifies the files. Import the
-writers of stores (``storage/staging.py``) and scratch files (``storage/spool.py``) from their own
-modules; queries do not need them.
+``FORMAT.md`` specifies the files. This package does not depend on graphs or indexes. Store writers
+(``storage/staging.py``) and scratch files (``storage/spool.py``) are imported from their own
+modules, because queries do not need them.
 """
 
 from cocite.storage.arrays import AROUND as AROUND

@@ -1,13 +1,13 @@
-"""Raw little-endian arrays, written as a stream with a checksum and read by memory mapping.
+"""Raw little-endian arrays, written as checksummed streams and read by memory mapping.
 
-A file contains only the bytes of the array in C order; the manifest records dtype, shape and
-XXH3-128. Files are never modified: a store is replaced as a whole. By default, the system reads
-megabytes around a mapped page; :func:`advise` controls this read-ahead.
+A file contains only the array's bytes in C order; the manifest records dtype, shape, and XXH3-128.
+Files are never modified: a store is replaced as a whole. By default, the system reads megabytes
+around a mapped page; :func:`advise` controls this read-ahead.
 
 Layouts declare their files in the notation of ``FORMAT.md``: ``"<u4[E]"`` is an array of E 32-bit
-integers, where files of a group share the size E; ``"<u8[n + 1]"`` has n + 1 elements, and
-``"<f4[n, 6]"`` six per node. Kernels rely on these shapes, so a store is not opened if a file is
-undeclared or differs from its declaration.
+integers, where all files in a group have the same E; ``"<u8[n + 1]"`` has n + 1 elements, and
+``"<f4[n, 6]"`` has six per node. Kernels rely on these shapes, so a store with an undeclared or
+mismatched file cannot be opened.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _CHUNK, _PIECE = 1 << 24, 1 << 20
 _FETCHED = 1 << 17
 """Bytes per read-ahead request; systems limit the size of one request."""
 AROUND = 1 << 21
-"""Bytes that Linux may map around an accessed page: up to 64 kB, and from 6.18 on the whole
+"""Bytes that Linux may map around an accessed page: up to 64 kB, and since 6.18 the whole
 contiguous range in the page cache.
 """
 
 
 @dataclass(frozen=True)
 class Entry:
-    """Manifest entry of a file: NumPy dtype string, shape, and XXH3-128 in hex."""
+    """A file's manifest entry: NumPy dtype string, shape, and XXH3-128 in hex."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -56,14 +56,14 @@ class Entry:
 
     @property
     def nbytes(self) -> int:
-        """Return the expected size of the file."""
+        """Return the file's expected size."""
         size = np.dtype(self.dtype).itemsize
         for length in self.shape:
             size *= length
         return size
 
     def to_json(self) -> dict[str, Any]:
-        """Return the entry in its manifest form."""
+        """Return the entry as stored in the manifest."""
         return {"dtype": self.dtype, "shape": list(self.shape), "xxh3_128": self.xxh3_128}
 
     @classmethod
@@ -91,11 +91,11 @@ class Entry:
 
 
 class ArrayWriter:
-    """Writer of one array, chunk by chunk; ``finished`` is its :class:`Entry`.
+    """Writer of one array in chunks; ``finished`` is the file's :class:`Entry`.
 
-    ``shape_tail`` gives all dimensions but the first, which follows from the number of elements.
-    The bytes are on disk once the ``with`` block ends without an error. ``path`` is a new file of a
-    draft, or an open file.
+    ``shape_tail`` contains all dimensions except the first, which depends on the element count. The
+    bytes are on disk once the ``with`` block ends without an error. ``path`` is a new file in a
+    staging directory, or an open file.
     """
 
     def __init__(
@@ -110,7 +110,7 @@ class ArrayWriter:
         self.entry: Entry | None = None
 
     def write(self, piece: ArrayLike) -> None:
-        """Append ``piece``, after a lossless conversion to the array's dtype."""
+        """Append ``piece``, losslessly converted to the array's dtype."""
         array = np.asarray(piece)
         if array.dtype != self.dtype:
             array = array.astype(self.dtype, casting="safe")
@@ -136,7 +136,7 @@ class ArrayWriter:
 
     @property
     def finished(self) -> Entry:
-        """Return the entry of the completed file."""
+        """Return the completed file's entry."""
         if self.entry is None:
             raise ValueError(f"{self._file.name} is not finished")
         return self.entry
@@ -148,7 +148,7 @@ for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # Windows has only the l
 
 
 def open_regular(path: Path, nbytes: int | None = None) -> int:
-    """Open a regular file, of exactly ``nbytes`` bytes if given. Refuses links and pipes.
+    """Open a regular file, not a link or pipe, of exactly ``nbytes`` bytes unless None.
 
     Raises :class:`Damaged`, or :class:`ResourceError` if too many files are open.
     """
@@ -165,7 +165,7 @@ def open_regular(path: Path, nbytes: int | None = None) -> int:
 
 
 def _allowed(path: Path, call: Callable[[], _Made]) -> _Made:
-    """Return ``call()``, raising the soft limit on open files if it is reached."""
+    """Return ``call()``; increases the soft limit on open files when reached."""
     while True:
         try:
             return call()
@@ -175,7 +175,7 @@ def _allowed(path: Path, call: Callable[[], _Made]) -> _Made:
 
 
 def _allow_more() -> bool:
-    """Double the soft limit on open files; return False if it cannot grow."""
+    """Double the soft limit on open files; return False if impossible."""
     try:
         import resource
     except ModuleNotFoundError:  # Windows
@@ -207,8 +207,8 @@ def _unopened(path: Path, error: OSError) -> Damaged | ResourceError:
 
 
 def map_array(path: Path, entry: Entry) -> NDArray[Any]:
-    """Map the file of ``entry`` read-only. Memory is used only for pages that are read; the file
-    remains open. Raises the errors of :func:`open_regular`.
+    """Map the file of ``entry`` read-only; raises the errors of :func:`open_regular`. Only accessed
+    pages use memory.
     """
     descriptor = open_regular(path, entry.nbytes)
     try:
@@ -223,8 +223,8 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
 
 
 def evict(*arrays: NDArray[Any]) -> None:
-    """Release the memory of mapped arrays or slices; the system may keep their pages in its cache.
-    Other arrays are ignored.
+    """Release the memory of mapped arrays or slices; the system may cache their pages. Ignores
+    other arrays.
     """
     for view, low, high in _extents(arrays):
         first = low // AROUND * AROUND
@@ -233,7 +233,7 @@ def evict(*arrays: NDArray[Any]) -> None:
 
 
 def fetch(*arrays: NDArray[Any]) -> None:
-    """Read exactly these mapped arrays or slices into memory, in order. Ignores other arrays."""
+    """Read mapped arrays or slices into memory, in order. Ignores other arrays."""
     for view, low, high in _extents(arrays):
         for piece in range(low // mmap.PAGESIZE * mmap.PAGESIZE, high, _FETCHED):
             _advise(view, "MADV_WILLNEED", piece, min(_FETCHED, high - piece))
@@ -250,25 +250,25 @@ def _extents(arrays: Iterable[NDArray[Any]]) -> Iterator[tuple[mmap.mmap, int, i
 
 
 def _advise(view: mmap.mmap, advice: str, *where: int) -> None:
-    """Pass memory advice to the system, if supported (not on Windows)."""
+    """Pass memory advice to the system; does nothing on Windows."""
     if hasattr(mmap, advice):
         view.madvise(getattr(mmap, advice), *where)
 
 
 class Access(Enum):
-    """Expected access pattern of a mapped array, for the system's read-ahead."""
+    """The expected access pattern of a mapped array, for the system's read-ahead."""
 
     SCATTERED = "MADV_RANDOM"
     """Random access to a few words: read single pages."""
     AROUND = "MADV_NORMAL"
-    """Access to most of the array, in any order: read neighboring pages as well."""
+    """Access to most of the array, in any order: also read neighboring pages."""
     THROUGH = "MADV_SEQUENTIAL"
     """One sequential pass."""
 
 
 def advise(access: Access, *arrays: NDArray[Any]) -> None:
     """Declare the access pattern of mapped arrays. Applies to whole files, even for slices, and to
-    all users of the mapping. Other arrays are ignored.
+    all users of the mapping. Ignores other arrays.
     """
     for array in arrays:
         view = _view(array)
@@ -292,7 +292,7 @@ def is_mapped(array: NDArray[Any]) -> bool:
 
 
 def checksum(path: Path, entry: Entry) -> str:
-    """Compute the XXH3-128 of a file in hex, in chunks."""
+    """Return a file's XXH3-128 in hex, reading in chunks."""
     descriptor = open_regular(path, entry.nbytes)
     digest = xxhash.xxh3_128()
     with os.fdopen(descriptor, "rb", buffering=0) as file:
@@ -306,9 +306,8 @@ _SIZE = re.compile(r"([A-Za-z]*)(?: \+ )?([0-9]*)")
 
 
 class DeclaredFiles:
-    """Files of a manifest, claimed group by group according to their declarations.
-
-    All methods raise :class:`Damaged`.
+    """A manifest's files, claimed group by group according to their declarations. All methods raise
+    :class:`Damaged`.
     """
 
     def __init__(self, path: Path, files: Mapping[str, Entry]) -> None:
@@ -321,9 +320,10 @@ class DeclaredFiles:
         prefix: str = "",
         optional: Collection[str] = (),
     ) -> None:
-        """Claim a group of files whose names begin with ``prefix``. Each must be listed unless
-        ``optional``, and match its declared form; ``sizes`` gives known sizes, and an unknown size
-        must have the same value in the whole group.
+        """Claim a group of files whose names begin with ``prefix``.
+
+        Each file must be listed unless ``optional``, and match its declaration. ``sizes`` contains
+        known sizes; an unknown size must have the same value in the whole group.
         """
         known = dict(sizes)
         for name, form in declared.items():
@@ -336,7 +336,7 @@ class DeclaredFiles:
         return sorted(name for name in self._left if name.startswith(prefix))
 
     def take_all(self, names: Iterable[str], form: str) -> None:
-        """Claim files of the same form, each with independent sizes."""
+        """Claim files with the same declaration, but independent sizes."""
         for name in names:
             self._compare(name, form, {})
 
@@ -366,7 +366,7 @@ class DeclaredFiles:
 
 
 def _fits(found: int, size: str, known: dict[str, int]) -> bool:
-    """Return whether a size matches its declaration; an unknown size becomes known."""
+    """Return whether a size matches its declaration; adds an unknown size to ``known``."""
     match = _SIZE.fullmatch(size)
     assert match is not None
     name, more = match[1], int(match[2] or 0)

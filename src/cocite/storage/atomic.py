@@ -1,15 +1,15 @@
 """Atomic file replacement, journals, and locks.
 
-A file is written under an unpredictable name in the same folder, such as
+A file is written under an unpredictable name in the same folder, for example
 ``.ranks.csv.9f86d081884c7d65.new`` (``O_EXCL``, ``O_NOFOLLOW``), then synced and renamed, and the
-folder is synced. The file is locked while it is written, so unlocked ones belong to killed
-processes. The next process that writes the same output removes them (:func:`check_file`). An output
-that is a symbolic link is refused.
+folder is synced. Temporary files are locked while they are written, so unlocked ones belong to
+killed processes; the next process that writes the same output removes them (:func:`check_file`). An
+output must not be a symbolic link.
 
-A *journal* is a file of appended records; a second file lists the size and checksum of each.
+A *journal* is a file of appended records; a second file lists each record's size and checksum.
 Reopening a journal recovers the longest prefix with valid checksums, so appending needs no sync.
 
-A lock (``flock``) applies to an open file, not to its name, and ends with the process. After
+A lock (``flock``) applies to an open file instead of its name, and ends with the process. After
 locking a file, check that it still has its name: another process may have removed it as abandoned.
 """
 
@@ -34,9 +34,9 @@ _CHUNK = 1 << 22
 
 
 class Journal:
-    """Recoverable list of records: ``with Journal(path) as journal: journal.append(piece)``.
+    """A recoverable list of records: ``with Journal(path) as journal: journal.append(piece)``.
 
-    ``sizes`` lists the sizes of the records. Sizes and checksums are stored in ``path`` + ``.log``.
+    ``sizes`` contains the record sizes. Sizes and checksums are stored in ``path`` + ``.log``.
     """
 
     def __init__(self, path: Path) -> None:
@@ -60,7 +60,7 @@ class Journal:
         return self
 
     def _valid(self) -> Iterator[bytes]:
-        """Yield the log lines of the valid leading records, and add their sizes to ``sizes``."""
+        """Yield the log lines of the valid leading records; append their sizes to ``sizes``."""
         with self.path.open("rb") as file, self._log_path.open("rb") as log:
             for line in log:
                 words = line.split()
@@ -80,7 +80,7 @@ class Journal:
 
     @property
     def begins(self) -> list[int]:
-        """Return the start offset of each record."""
+        """Return each record's start offset."""
         return list(accumulate(self.sizes, initial=0))[:-1]
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
@@ -89,7 +89,7 @@ class Journal:
 
 
 def _digest(file: BinaryIO, size: int) -> str:
-    """Return the checksum of the next ``size`` bytes, or "" if there are fewer."""
+    """Return the checksum of the next ``size`` bytes, or "" if the file is shorter."""
     if size > os.fstat(file.fileno()).st_size - file.tell():
         return ""
     state = xxhash.xxh3_128()
@@ -101,8 +101,8 @@ def _digest(file: BinaryIO, size: int) -> str:
 
 
 def lock(descriptor: int, *, shared: bool = False, wait: bool = False) -> bool:
-    """Lock an open file or directory, exclusively or ``shared``. Returns False if another process
-    holds a conflicting lock, unless ``wait`` is true.
+    """Lock an open file or directory, exclusively or ``shared``. If another process holds a
+    conflicting lock, return False, or block if ``wait`` is true.
     """
     import fcntl  # Windows lacks it; stores are only read there
 
@@ -117,7 +117,7 @@ def lock(descriptor: int, *, shared: bool = False, wait: bool = False) -> bool:
 
 
 def unlock(descriptor: int) -> None:
-    """Release the lock of an open file."""
+    """Release an open file's lock."""
     import fcntl
 
     fcntl.flock(descriptor, fcntl.LOCK_UN)
@@ -134,7 +134,7 @@ def is_still(path: Path, descriptor: int) -> bool:
 
 @contextmanager
 def unclaimed(path: Path) -> Iterator[bool]:
-    """Lock a file or directory for the context. Yields False if another process holds the lock,
+    """Lock a file or directory within the context. Yields False if another process holds the lock,
     another user owns the file, or the path is a link or pipe.
     """
     try:
@@ -150,8 +150,7 @@ def unclaimed(path: Path) -> Iterator[bool]:
 
 
 MARK = ".cocite-draft"
-"""Marker file in the directory of an unfinished store. Directories without it are never modified.
-"""
+"""Marker file in a staging directory. Existing directories without a marker are never modified."""
 _END, _ROWS = ".new", ".rows"
 _PRIVATE = re.compile(r"(\..*\.)[0-9a-f]{16}" + re.escape(_END), re.S)
 _LONGEST = 200
@@ -161,8 +160,8 @@ _TRIES = 5
 def check_file(path: Path, overwrite: bool) -> Path:
     """Return ``path`` if a file may be written there; call this before any work.
 
-    Removes temporary files that killed processes left. Raises :class:`~cocite.errors.OutputExists`
-    if the path exists, except for a regular file with ``overwrite``.
+    Removes temporary files of killed processes. Raises :class:`~cocite.errors.OutputExists` if the
+    path exists and is not a regular file that ``overwrite`` allows to replace.
     """
     sweep_staged(path)
     try:
@@ -184,10 +183,9 @@ def check_file(path: Path, overwrite: bool) -> Path:
 
 @contextmanager
 def staged_file(path: Path, folder: Path | None = None) -> Iterator[BinaryIO]:
-    """Open an unbuffered temporary file (``file.name``) that replaces ``path`` when the context
-    ends.
+    """Open an unbuffered temporary file (``file.name``) that replaces ``path`` on exit.
 
-    If ``path`` is a link, the link is replaced, not its target. ``folder``, on the same disk,
+    If ``path`` is a link, the link itself is replaced. ``folder``, which must be on the same disk,
     contains the temporary file; the default is the folder of ``path``. Raises :class:`StoreError`
     if the file cannot be created.
     """
@@ -222,7 +220,7 @@ def _new_file(place: Path, name: str) -> tuple[Path, BinaryIO]:
 
 
 def _claimed(private: Path, descriptor: int) -> bool:
-    """Lock a new file; return False if another process has removed it as abandoned."""
+    """Lock a new file; return False if another process has removed the file as abandoned."""
     try:
         return lock(descriptor) and is_still(private, descriptor)
     except OSError:  # without locks, no process removes files
@@ -231,8 +229,8 @@ def _claimed(private: Path, descriptor: int) -> bool:
 
 @contextmanager
 def staged_folder(path: Path) -> Iterator[Path]:
-    """Create a temporary directory beside ``path`` for the context, and remove it at the end unless
-    it was renamed. Also removes directories that killed processes left. Raises OSError.
+    """Create a temporary directory beside ``path``; remove it on exit unless it was renamed. Also
+    removes directories of killed processes. Raises OSError.
     """
     sweep_staged(path)
     disk.make_folder(path.parent)
@@ -256,8 +254,8 @@ def staged_folder(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def staged_rows(private: Path) -> Iterator[Path]:
-    """Create a directory for intermediate files beside a staged file, for the context. Whoever
-    removes an abandoned staged file removes this directory as well.
+    """Create a directory for intermediate files beside a staged file; remove it on exit.
+    :func:`sweep_staged` removes both after a kill.
     """
     folder = private.with_name(private.name + _ROWS)
     disk.make_own_folder(folder, new=True)
@@ -268,9 +266,7 @@ def staged_rows(private: Path) -> Iterator[Path]:
 
 
 def sweep_staged(path: Path, *names: str) -> None:
-    """Remove temporary files that killed processes left for ``path`` and other ``names`` in its
-    folder.
-    """
+    """Remove killed processes' temporary files for ``path`` and other ``names`` in its folder."""
     stems = {_stem(name) for name in (path.name, *names)}
     with suppress(OSError):
         for name in sorted(os.listdir(path.parent)):
@@ -285,7 +281,7 @@ def sweep_staged(path: Path, *names: str) -> None:
 
 
 def is_private(name: str) -> bool:
-    """Return whether a name is that of a temporary file or directory."""
+    """Return whether ``name`` is the name of a temporary file or directory."""
     return name.startswith(".") and name.removesuffix(_ROWS).endswith(_END)
 
 
@@ -295,6 +291,6 @@ def _private(name: str) -> str:
 
 
 def _stem(name: str) -> str:
-    """Return the prefix shared by all temporary names of a file."""
+    """Return the prefix of all temporary names of a file."""
     short = name.encode(errors="surrogateescape")[:_LONGEST].decode(errors="ignore")
     return f".{short}."

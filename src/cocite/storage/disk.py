@@ -1,8 +1,10 @@
-"""All calls that modify the disk, so that tests can make any of them fail or kill the process there
-(``tests/torture/shim.py``). ``tests/storage/test_disk.py`` checks that no other module makes such
-calls, except for unnamed files (``storage/spool.py``) and files that other libraries write.
+"""All calls that modify the disk.
 
-Bytes are synced (``sync_file``) before a file gets its name (``rename``), and names
+Tests can make any of these calls fail, or kill the process there (``tests/torture/shim.py``).
+``tests/storage/test_disk.py`` checks that no other module makes such calls, except for unnamed
+files (``storage/spool.py``) and files that other libraries write.
+
+Bytes are synced (``sync_file``) before a file is renamed (``rename``), and names are synced
 (``sync_directory``) before success is reported.
 """
 
@@ -27,9 +29,7 @@ _RENAME_NOREPLACE, _RENAME_EXCHANGE = 1, 2
 
 
 def make_folder(folder: Path) -> None:
-    """Create the folder of an output and its parents. Log the creation, as the name may be
-    mistyped.
-    """
+    """Create an output's folder and its parents. Logs the creation, in case of a mistyped name."""
     if not folder.is_dir():
         folder.mkdir(parents=True, exist_ok=True)
         _log.info(f"created the folder {folder}")
@@ -41,53 +41,53 @@ def create(path: Path) -> BinaryIO:
 
 
 def create_anew(path: Path) -> BinaryIO:
-    """Create an unbuffered file in a draft. An existing name is removed first, so that links and
-    other names of the same file are not written through.
+    """Create an unbuffered file in a staging directory. Removes an existing name first, so that
+    nothing is written through links.
     """
     path.unlink(missing_ok=True)
     return create(path)
 
 
 def rewrite(path: Path) -> BinaryIO:
-    """Open an unbuffered empty file, truncating an existing one. Does not follow a link."""
+    """Open an unbuffered empty file, truncating an existing file. Does not follow links."""
     return open(path, "wb", buffering=0, opener=_opened)
 
 
 def edit(path: Path) -> BinaryIO:
-    """Open an existing file unbuffered, for reading and writing. Does not follow a link."""
+    """Open an existing file unbuffered for reading and writing. Does not follow links."""
     return open(path, "rb+", buffering=0, opener=_opened)
 
 
 def append(path: Path) -> BinaryIO:
-    """Open a file unbuffered for appending; create it if missing. Does not follow a link."""
+    """Open or create a file unbuffered for appending. Does not follow links."""
     return open(path, "ab", buffering=0, opener=_opened)
 
 
 def make_own_folder(path: Path, *, new: bool = False, mode: int = 0o777) -> None:
-    """Create a directory and its parents; with ``new``, raise FileExistsError if it exists."""
+    """Create a directory and its parents; with ``new``, raises FileExistsError if it exists."""
     path.mkdir(mode, parents=True, exist_ok=not new)
 
 
 def link(source: Path, target: Path) -> None:
-    """Create a hard link ``target`` to ``source``; raises OSError if the name exists or the file
-    system has no hard links.
+    """Create a hard link ``target`` to ``source``; raises OSError if ``target`` exists or the file
+    system does not support hard links.
     """
     os.link(source, target)
 
 
 def symlink(text: str, path: Path) -> None:
-    """Create a symbolic link with target ``text``; raises FileExistsError if the name exists."""
+    """Create a symbolic link to ``text``; raises FileExistsError if ``path`` exists."""
     path.symlink_to(text)
 
 
 def truncate(file: BinaryIO, size: int) -> None:
-    """Truncate a file to ``size`` bytes, and move its position there."""
+    """Truncate a file to ``size`` bytes, and seek to the end."""
     file.truncate(size)
     file.seek(size)
 
 
 def touch(path: Path) -> None:
-    """Create an empty file if it does not exist. Does not follow a link."""
+    """Create an empty file if it does not exist. Does not follow links."""
     os.close(_opened(os.fspath(path), os.O_WRONLY | os.O_CREAT))
 
 
@@ -96,9 +96,7 @@ def _opened(path: str, flags: int) -> int:
 
 
 def write(file: BinaryIO, data: bytes | memoryview) -> None:
-    """Write all of ``data``. If the disk is full, raise :class:`ResourceError` with the free
-    space.
-    """
+    """Write all of ``data``; raises :class:`ResourceError` if the disk is full."""
     try:
         rest = memoryview(data)
         while rest:
@@ -117,7 +115,7 @@ def sync_file(file: BinaryIO) -> None:
 
 
 def sync_directory(path: Path) -> None:
-    """Flush the entries of a directory to disk."""
+    """Flush a directory's entries to disk."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -128,17 +126,17 @@ def sync_directory(path: Path) -> None:
 
 
 def sync_all() -> None:
-    """Flush the writes of all processes to disk."""
+    """Flush all processes' writes to disk."""
     os.sync()
 
 
 def rename(source: Path, target: Path) -> None:
-    """Rename ``source`` to ``target``, atomically replacing a file of that name."""
+    """Rename ``source`` to ``target``, atomically replacing an existing file."""
     os.replace(source, target)
 
 
 def rename_new(source: Path, target: Path) -> None:
-    """Rename ``source`` to ``target``; raises FileExistsError if that exists."""
+    """Rename ``source`` to ``target``; raises FileExistsError if ``target`` exists."""
     if not _renameat2(source, target, _RENAME_NOREPLACE):
         if os.path.lexists(target):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target))
@@ -148,8 +146,8 @@ def rename_new(source: Path, target: Path) -> None:
 def exchange(first: Path, second: Path) -> None:
     """Swap two names atomically, so that both always exist.
 
-    Without system support this takes three renames. A process killed between them leaves the old
-    ``second`` in a new directory beside it.
+    Without system support, this takes three renames. A process killed between them leaves the old
+    ``second`` in a new directory in the same folder.
     """
     if not _renameat2(first, second, _RENAME_EXCHANGE):
         folder = Path(tempfile.mkdtemp(prefix=f".{second.name}.", dir=second.parent))
@@ -161,7 +159,7 @@ def exchange(first: Path, second: Path) -> None:
 
 
 def _renameat2(first: Path, second: Path, flags: int) -> bool:
-    """Call Linux's ``renameat2``; return False if it is not supported."""
+    """Call Linux's ``renameat2``; return False if unsupported."""
     call = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
     if call is None:
         return False
@@ -174,10 +172,9 @@ def _renameat2(first: Path, second: Path, flags: int) -> bool:
 
 
 def remove_tree(path: Path, *last: str) -> None:
-    """Remove a directory and its contents, if it exists. Only a link itself is removed, never its
-    target.
+    """Remove a directory and its contents, if it exists; of a link, remove only the link.
 
-    The files ``last`` identify the directory: they are removed after all others, in order, with a
+    The files ``last``, which identify the directory, are removed after all others, in order, with a
     sync before each.
     """
     if path.is_symlink():

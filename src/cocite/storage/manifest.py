@@ -1,9 +1,9 @@
-"""The manifest of a store: its kind, facts, and an entry for each file.
+"""Manifests of stores.
 
 ``manifest.json`` is written last, so a directory without one is not a store. It contains the kind
-(``graph``, ``index``), the format version, the facts, and the file entries, but no times and no
-absolute paths: equal input gives equal bytes. A checksum detects accidents, not attacks, so all
-facts are read with type and range checks (:class:`Facts`).
+(``graph``, ``index``), the format version, the facts, and the file entries, but no times or
+absolute paths, so equal input gives equal bytes. Checksums do not detect attacks, so reading facts
+checks types and ranges (:class:`Facts`).
 """
 
 from __future__ import annotations
@@ -47,20 +47,20 @@ _TRIES = 100
 _DIGITS, _DEEPEST = 20, 20
 """Maximum characters of an integer, and maximum nesting depth of the facts."""
 _MOST_NAMES = 10_000
-"""Maximum number of names in a folder to compare with a mistyped one."""
+"""Maximum number of names in a folder to compare with a mistyped name."""
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """The ``kind`` and ``facts`` of a store, and its ``files``: entries by name."""
+    """A store's ``kind`` and ``facts``, and its ``files``: entries by name."""
 
     kind: str
     facts: dict[str, Any]
     files: dict[str, Entry] = field(default_factory=dict)
 
     def write(self, directory: Path) -> None:
-        """Write the manifest into ``directory``, as the last file of a store. Raises
-        :class:`~cocite.errors.ResourceError` if it exceeds the size that readers accept.
+        """Write the manifest to ``directory``, as the last file of a store. Raises
+        :class:`~cocite.errors.ResourceError` if it is larger than readers accept.
         """
         value = {
             "cocite": self.kind,
@@ -112,7 +112,7 @@ class Manifest:
         return sum(entry.nbytes for entry in self.files.values())
 
     def digest(self, *prefixes: str) -> str:
-        """Return one checksum of all files, or of those with one of the ``prefixes``."""
+        """Return one checksum of all files, or of the files with one of the ``prefixes``."""
         content = xxhash.xxh3_128()
         for name in sorted(self.files):
             if not prefixes or name.startswith(prefixes):
@@ -123,14 +123,14 @@ class Manifest:
 
 @dataclass(frozen=True)
 class Store:
-    """An opened store: its manifest and its mapped arrays. ``lost`` maps missing or damaged
-    optional files to the fault.
+    """An open store: the manifest and the mapped arrays. ``lost`` maps missing or damaged optional
+    files to their faults.
 
     A store of in-memory data also has ``home``, an object that must live as long as the store
     (``storage/spool.py``), and ``labels``, the original names (``graph/name_files.py``).
 
-    Before use, check a file with ``through`` or ``require``. Each compares its checksum once per
-    open store, unless ``verifying`` is false.
+    Before using a file, verify it with ``through`` or ``require``, which compare each checksum once
+    per open store, unless ``verifying`` is false.
     """
 
     path: Path
@@ -152,11 +152,11 @@ class Store:
         *,
         verify: bool = True,
     ) -> Store:
-        """Open the directory ``path`` for an access pattern; raises a
+        """Open the store in ``path`` for an access pattern; raises a
         :class:`~cocite.errors.StoreError`.
 
-        Files for which ``spare`` is true may be missing or truncated. Contents are not read yet;
-        ``verify`` enables checksums on first use.
+        Files for which ``spare`` is true may be missing or truncated. Opening reads no contents;
+        ``verify`` enables verification on first use.
 
         All files are mapped at once, and again if the directory was replaced meanwhile. So an open
         store is consistent, and remains usable after a replacement.
@@ -178,7 +178,7 @@ class Store:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """Return the facts of the manifest."""
+        """Return the manifest's facts."""
         return self.manifest.facts
 
     @property
@@ -191,7 +191,7 @@ class Store:
         advise(access, *self.arrays.values())
 
     def evict(self) -> None:
-        """Release the memory of all arrays."""
+        """Release the mapped memory of all arrays."""
         evict(*self.arrays.values())
 
     def array(self, name: str) -> NDArray[Any]:
@@ -205,15 +205,17 @@ class Store:
         return name in self.manifest.files
 
     def surplus(self) -> list[str]:
-        """Return the other files in the directory, except an empty marker."""
+        """Return the files in the directory that do not belong to the store; ignores an empty
+        marker.
+        """
         listed = {*self.manifest.files, MANIFEST}
         with os.scandir(self.path) as entries:
             return sorted(e.name for e in entries if e.name not in listed and not _is_mark(e))
 
     def through(self, name: str, items: int | None = None) -> Iterator[NDArray[Any]]:
-        """Yield the array ``name`` in order, ``items`` rows at a time, releasing each chunk after
-        use. On the first pass this also verifies the checksum, and raises :class:`Damaged` after
-        the last chunk.
+        """Yield the array ``name`` in order, ``items`` rows at a time, evicting each chunk after
+        use. The first pass also verifies the checksum, and raises :class:`Damaged` after the last
+        chunk.
         """
         array = self.array(name)
         row = max(1, array.nbytes // max(1, len(array)))
@@ -232,8 +234,8 @@ class Store:
             self._valid.add(name)
 
     def require(self, *names: str) -> None:
-        """Verify the checksums of files, except lost ones; each is read in full, once. Does nothing
-        unless ``verifying``. Raises :class:`Damaged`.
+        """Verify files that are not lost, reading each in full once; raises :class:`Damaged`. Does
+        nothing unless ``verifying``.
         """
         for name in names:
             if self.verifying and name not in self._valid and name not in self.lost:
@@ -241,7 +243,7 @@ class Store:
                     pass
 
     def verify(self, name: str) -> str | None:
-        """Read a file in full; return a description of its damage, or None."""
+        """Read a file in full; describe the damage, or return None."""
         entry = self.manifest.files[name]
         try:
             found = checksum(self.path / name, entry)
@@ -259,7 +261,7 @@ class Store:
 def _mapped(
     directory: Path, manifest: Manifest, spare: Callable[[str], bool]
 ) -> tuple[dict[str, NDArray[Any]], dict[str, str]]:
-    """Map all files; return the arrays and the faults of lost files, by name."""
+    """Map all files; return (arrays, faults of lost files), both by name."""
     arrays, lost = {}, {}
     for name, entry in manifest.files.items():
         try:
@@ -277,7 +279,7 @@ def _is_mark(entry: os.DirEntry[str]) -> bool:
 
 
 def _identity(directory: Path) -> tuple[int, int] | None:
-    """Return an identity of a directory that changes when it is replaced; None if it is missing."""
+    """Return an identity that changes when the directory is replaced, or None without one."""
     try:
         status = directory.stat()
     except OSError:
@@ -286,7 +288,7 @@ def _identity(directory: Path) -> tuple[int, int] | None:
 
 
 def _read(path: Path) -> bytes:
-    """Read the bytes of a manifest, which must be a regular file of limited size."""
+    """Read a manifest, which must be a regular file of limited size."""
     with os.fdopen(open_regular(path), "rb") as file:
         content = file.read(_MAX_MANIFEST + 1)
     if len(content) > _MAX_MANIFEST:
@@ -295,8 +297,8 @@ def _read(path: Path) -> bytes:
 
 
 def _parsed(content: bytes) -> Any:
-    """Parse the JSON of a manifest; raises :class:`ValueError` for NaN, infinity, integers beyond
-    64 bits, or excessive nesting.
+    """Parse a manifest's JSON; raises :class:`ValueError` for NaN, infinity, integers beyond 64
+    bits, or excessive nesting.
     """
     value = json.loads(content, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
     if isinstance(value, dict) and not _shallow(value.get("facts"), _DEEPEST):
@@ -329,7 +331,7 @@ def _body_checksum(body: str) -> str:
 
 
 def kind_of(path: str | Path) -> str | None:
-    """Return the kind of store at ``path``, or None if there is none."""
+    """Return the kind of the store at ``path``, or None without a store."""
     try:
         value = json.loads(_read(Path(path) / MANIFEST))
         return str(value["cocite"])
@@ -338,7 +340,7 @@ def kind_of(path: str | Path) -> str | None:
 
 
 def _other_format(directory: Path, found: object, version: object) -> str:
-    """Describe a store of an unsupported format, and what to do."""
+    """Describe a store's unsupported format, and what to do."""
     reads = f"this release reads format {FORMAT_VERSION}"
     message = f"{directory} has format {str(version)[:20]}; {reads}"
     if isinstance(version, int) and version > FORMAT_VERSION:
@@ -393,8 +395,8 @@ _LONGEST_NAME, _LONGEST_PATH = 255, 4096
 
 
 class Facts:
-    """Checked access to values of a manifest; ``place`` identifies them in messages. All methods
-    raise :class:`Damaged`.
+    """Checked access to a manifest's values; ``place`` describes their location in messages. All
+    methods raise :class:`Damaged`.
     """
 
     def __init__(self, values: object, place: str) -> None:
@@ -441,14 +443,14 @@ class Facts:
         raise self.refused(name, " or ".join(choices) or "a string")
 
     def digest(self, name: str) -> str:
-        """Return an XXH3-128 in hex."""
+        """Return an XXH3-128 checksum in hex."""
         if DIGEST.fullmatch(self.text(name)):
             return self.text(name)
         raise self.refused(name, "a checksum of 32 hexadecimal digits")
 
     def relative(self, name: str) -> str:
-        """Return a path relative to the store. It may point outside the store, since nothing is
-        written there.
+        """Return a path relative to the store. The path may lead outside the store, because nothing
+        is written there.
         """
         found = self.text(name)
         if found and "\0" not in found and not found.startswith("/") and not _is_too_long(found):
@@ -467,7 +469,7 @@ class Facts:
         return [Facts(each, f"{self._place}, {name}[{i}],") for i, each in enumerate(found)]
 
     def same_as(self, expected: Mapping[str, object]) -> None:
-        """Check that the values are exactly ``expected``."""
+        """Check that the values equal ``expected``."""
         for name, value in expected.items():
             if self._value(name) != value:
                 raise self.refused(name, _short(value))
@@ -488,6 +490,6 @@ def _short(value: object) -> str:
 
 
 def _is_too_long(path: str) -> bool:
-    """Return whether no system supports a path of this length."""
+    """Return whether a path is longer than any system supports."""
     longest = max(len(name.encode("utf-8", "surrogatepass")) for name in path.split("/"))
     return longest > _LONGEST_NAME or len(path) > _LONGEST_PATH

@@ -1,16 +1,16 @@
-"""An append-only log of records in one file, shared by several writers and readers.
+"""An append-only record log in one file, for concurrent writers and readers.
 
     cocite-records 1
     00c3f6b6e1f94cbd9ac2e2f6a9f0d1b7 ["a record", "of one line"]
 
-Each line is the record's XXH3-128, a space, and the record. ``append`` returns once the record is
-on disk. If the last line is incomplete or contains zero bytes, its write was interrupted: readers
-ignore it, and the next ``append`` truncates it. A wrong checksum in any other line is an error,
-because the records after it are valid.
+Each line consists of the record's XXH3-128, a space, and the record. ``append`` returns once the
+record is on disk. An incomplete last line, or one with zero bytes, comes from an interrupted write:
+readers ignore it, and the next ``append`` removes it. A wrong checksum in any other line is an
+error.
 
-Writers lock the file until their bytes are synced. Readers share the lock, so they never read bytes
-that may be truncated. ``rewrite`` replaces the file; processes that have the old file open detect
-the change.
+Writers lock the file until their bytes are synced. Readers use a shared lock, so they never read
+bytes that may be truncated. ``rewrite`` replaces the file; processes that have the old file open
+detect this.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class RecordLog:
         self.path = path
 
     def append(self, record: bytes) -> int:
-        """Append a record without line breaks, and return the file offset of its end. Raises
-        :class:`~cocite.errors.StoreError` if the file cannot be written.
+        """Append a record, which must not contain line breaks or zero bytes; return the end offset.
+        Raises :class:`~cocite.errors.StoreError` if the file cannot be written.
         """
         with self._locked() as file:
             size = self._end(file)
@@ -64,7 +64,7 @@ class RecordLog:
             reader.close()
 
     def rewrite(self, change: Callable[[list[bytes]], list[bytes]]) -> None:
-        """Atomically replace the list of records by ``change(records)``."""
+        """Atomically replace all records with ``change(records)``."""
         if not self.path.exists():
             return
         sweep_staged(self.path)
@@ -95,7 +95,7 @@ class RecordLog:
                     return
 
     def _end(self, file: BinaryIO) -> int:
-        """Return the end of the last complete line, after truncating any bytes behind it."""
+        """Return the end of the last complete line, after truncating the file there."""
         size = at = file.seek(0, os.SEEK_END)
         tail = b""
         while at and tail.count(b"\n") < 2:
@@ -120,7 +120,7 @@ class RecordLog:
 
 
 class RecordReader:
-    """Incremental reader of a log. Not thread-safe."""
+    """An incremental reader of a log. Not thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -129,7 +129,7 @@ class RecordReader:
         """File offset after the last record read."""
 
     def new(self) -> list[bytes]:
-        """Return the records added since the last call, or all records after a rewrite. Without new
+        """Return the records since the last call, or all records after a rewrite. Without new
         records, this takes two system calls. Raises :class:`~cocite.errors.Damaged`.
         """
         if self._file is None or not is_still(self.path, self._file.fileno()):
@@ -169,7 +169,7 @@ def _whole(data: bytes) -> int:
 
 
 def _records(path: Path, file: BinaryIO, begin: int) -> tuple[list[bytes], int]:
-    """Return the complete records from byte ``begin`` on, and the offset after the last one."""
+    """Return the complete records from byte ``begin`` on, and their end offset."""
     file.seek(begin)
     whole = b"".join(iter(lambda: file.read(1 << 20), b""))
     whole = whole[: _whole(whole)]

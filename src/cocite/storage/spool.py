@@ -1,15 +1,14 @@
 """Scratch space: unnamed files and arrays for data beyond memory, and temporary directories.
 
 A :class:`Spool` distributes rows of three words among buckets. Each batch of rows, sorted by
-bucket, is one write. A table of batch by bucket locates the rows: a pass appends table rows and
-reads columns. The disk space remains allocated between passes. Memory: 4 bytes per batch and
-bucket.
+bucket, is one write. A table (batch by bucket, 4 bytes per cell in memory) locates the rows. Disk
+space remains allocated between passes.
 
 Unnamed files disappear with their last reference. A :class:`Temporary` directory is removed with
-its last reference or at the end of the process. It is locked, so later processes can identify and
-remove those of killed processes. It is in ``TMPDIR`` if that is set. Otherwise it is in memory if
-its files need at most a quarter of the memory budget, and in the default temporary directory if
-not.
+its last reference or at the end of the process. Temporary directories are locked, so later
+processes can identify and remove those of killed processes. They are in ``TMPDIR`` if that is set;
+otherwise in memory if the files need at most a quarter of the memory budget; and otherwise in the
+default temporary directory.
 """
 
 from __future__ import annotations
@@ -34,22 +33,22 @@ from cocite.storage.atomic import lock, unclaimed
 
 
 class Scratch:
-    """Allocator of arrays in files in ``directory``, or in memory if that is None."""
+    """Allocator of arrays, in files in ``directory``, or in memory if ``directory`` is None."""
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
 
     @classmethod
     def near(cls, store: str | os.PathLike[str]) -> Scratch:
-        """Return an allocator in the directory of a store, or in the temporary directory if the
-        store is read-only.
+        """Return an allocator in a store's directory, or in the temporary directory if the store is
+        read-only.
         """
         path = Path(store)
         return cls(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
 
     @property
     def directory(self) -> Path | None:
-        """Return the directory of the files, or None."""
+        """Return the directory, or None."""
         return self._directory
 
     @property
@@ -86,7 +85,7 @@ ROW = 12
 
 
 class ScratchFile:
-    """Unnamed file in ``directory``, accessed by offset."""
+    """An unnamed file in ``directory``, accessed by offset."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -108,7 +107,7 @@ class ScratchFile:
             raise no_room(array.nbytes, self._directory, error) from error
 
     def read(self, offset: int, out: NDArray[Any]) -> None:
-        """Fill a contiguous array with the bytes from ``offset`` on."""
+        """Fill a contiguous array with the bytes at ``offset``."""
         rest = out.reshape(-1).view(np.uint8).data
         while rest:
             found = os.preadv(self._file, [rest], offset)
@@ -125,7 +124,7 @@ class ScratchFile:
 
 
 class Stream:
-    """Array of unknown length in an unnamed file in ``directory``."""
+    """An array of unknown length in an unnamed file in ``directory``."""
 
     def __init__(self, directory: Path, dtype: DTypeLike) -> None:
         self._file, self._dtype = ScratchFile(directory), np.dtype(dtype)
@@ -137,7 +136,7 @@ class Stream:
         self.size += piece.size
 
     def finish(self) -> NDArray[Any]:
-        """Map the whole array, writable."""
+        """Map the whole array as writable."""
         return self._file.mapped(self._dtype, self.size)
 
 
@@ -150,7 +149,7 @@ class Spool:
         self.clear()
 
     def clear(self) -> None:
-        """Discard all rows; their disk space remains allocated."""
+        """Discard all rows; disk space remains allocated."""
         self._rows = 0
         self._firsts: list[int] = []
         self._tags: list[int] = []
@@ -169,7 +168,7 @@ class Spool:
         self._rows += rows.shape[0]
 
     def readers(self, bucket: int) -> list[SpoolReader]:
-        """Return readers of a bucket in order of writing, one for each run of equal tags."""
+        """Return a bucket's readers in writing order, one for each run of equal tags."""
         if not self._starts:
             return []
         if self._table is None:
@@ -186,7 +185,7 @@ class Spool:
     def pieces(
         self, bucket: int, buffer: NDArray[np.uint32]
     ) -> Iterator[tuple[int, NDArray[np.uint32]]]:
-        """Yield (tag, rows) of a bucket in order of writing; rows are views of ``buffer``."""
+        """Yield a bucket's (tag, rows) in writing order; rows are views of ``buffer``."""
         for reader in self.readers(bucket):
             while count := reader.fill(buffer):
                 yield reader.tag, buffer[:count]
@@ -203,12 +202,12 @@ class SpoolReader:
         self._next = self._done = 0
 
     def add(self, first: int, count: int) -> None:
-        """Add the ``count`` rows from row ``first`` of the file."""
+        """Add ``count`` rows of the file, beginning at row ``first``."""
         self._extents.append((first, count))
         self.left += count
 
     def fill(self, out: NDArray[np.uint32]) -> int:
-        """Read as many of the remaining rows as fit into ``out``; return their number."""
+        """Read as many of the remaining rows as fit in ``out``; return their number."""
         filled = 0
         wanted = min(out.shape[0], self.left)
         while filled < wanted:
@@ -225,14 +224,14 @@ class SpoolReader:
 
 _PREFIX = "cocite-held-"
 _MARK = ".cocite-temporary"
-"""Marker file in a temporary directory, created after locking it."""
+"""Marker file in a temporary directory, created after locking the directory."""
 _IN_MEMORY = Path("/dev/shm")
 _SHARE = 4
 
 
 class Temporary:
-    """Temporary directory ``path`` for ``nbytes`` of files (None if unknown), with a memory budget
-    of ``memory`` bytes. Raises :class:`ResourceError` if it cannot be created.
+    """A temporary directory ``path`` for ``nbytes`` of files (None if unknown), with a memory
+    budget of ``memory`` bytes. Raises :class:`ResourceError` if it cannot be created.
     """
 
     def __init__(self, nbytes: int | None, memory: int) -> None:
@@ -279,7 +278,7 @@ def _place(nbytes: int | None, memory: int) -> Path:
 
 
 def _sweep(place: Path) -> None:
-    """Remove the unlocked directories of killed processes."""
+    """Remove killed processes' directories, which are unlocked."""
     for path in place.glob(_PREFIX + "*"):
         with suppress(OSError), unclaimed(path) as free:
             if free and (path / _MARK).is_file():

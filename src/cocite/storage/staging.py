@@ -1,14 +1,13 @@
-"""Staging directories, named ``<output>.building``, in which outputs are written before
-publication.
+"""Staging directories, named ``<output>.building``, in which outputs are written.
 
-The directory is locked, and has a marker file, created first and removed last. After a kill, the
-output is either the old or the complete new one, and the next run takes over the directory. If the
-builder supports it and ``plan.json`` is equal, the run resumes. Otherwise it empties the directory,
-or raises an error if that contains results of another plan.
+A staging directory is locked, and contains a marker file that is created first and removed last.
+After a kill, the output is either the old or the complete new one, and the next run reuses the
+staging directory: it resumes if the builder supports this and ``plan.json`` is equal. Otherwise, it
+clears the directory, or raises an error if there are results of another plan.
 
 ``publish`` writes the manifest, then renames the directory. Files outside the store are removed
-before that, or afterwards if the run can be resumed. A replaced output has the name of the staging
-directory until it is removed. The marker records both, so the next run can clean up after a kill.
+before that, or afterwards if the run can be resumed. A replaced output gets the staging directory's
+name until it is removed. The marker records both, so the next run can clean up after a kill.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _LONGEST = 100
 _FOLLOWING = ("/format", "/piece")
 """Plan fields that depend on the release or on other settings."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]")
-"""A URL, or a path that a URL became by losing a slash."""
+"""A URL, possibly with a missing slash."""
 
 
 class Building:
@@ -50,7 +49,7 @@ class Building:
     building.done()``.
 
     After an error, the directory is removed unless ``resumable``. Raises :class:`Busy` if another
-    process is building the output, and :class:`StoreError` if the directory cannot be created.
+    process builds the same output, and :class:`StoreError` if the directory cannot be created.
     """
 
     def __init__(self, output: str | Path, *, resumable: bool = False) -> None:
@@ -93,7 +92,9 @@ class Building:
         return self
 
     def _take_over(self) -> None:
-        """Claim the directory, unless it contains files that do not come from an unfinished run."""
+        """Claim the directory; raises :class:`StoreError` if it does not come from an unfinished
+        run.
+        """
         found = {entry.name for entry in self.path.iterdir()}
         if found and (MARK not in found or (self.path / MARK).is_symlink()):
             raise StoreError(
@@ -109,18 +110,18 @@ class Building:
             self.clear()
 
     def _is_old(self) -> bool:
-        """Return whether the directory contains remains of a finished run."""
+        """Return whether the directory comes from a finished run."""
         return False
 
     def clear(self) -> None:
-        """Remove the files of an earlier, unfinished run."""
+        """Remove an unfinished run's files."""
         for entry in self.path.iterdir():
             if entry.name != MARK:
                 disk.remove(entry)
 
     @property
     def plan(self) -> dict[str, Any] | None:
-        """Return the plan of an earlier, unfinished run, or None."""
+        """Return an unfinished run's plan, or None."""
         try:
             found = json.loads((self.path / _PLAN).read_bytes())
         except FileNotFoundError:
@@ -130,11 +131,11 @@ class Building:
         return found if isinstance(found, dict) else {}
 
     def goes_on(self, plan: dict[str, Any], what: str, *, restart: bool) -> bool:
-        """Return whether an earlier run with the same plan can be resumed; otherwise clear the
-        directory and store the new ``plan``.
+        """Return whether a run with the same plan can be resumed; otherwise clear the directory and
+        store the new ``plan``.
 
-        The plan is JSON with everything that the result depends on. Raises :class:`UsageError` if
-        there is an unfinished ``what`` (a noun) with another plan, unless ``restart``.
+        A plan contains everything on which the result depends. Raises :class:`UsageError` for an
+        unfinished ``what`` (a noun) with another plan, unless ``restart``.
         """
         found = self.plan
         if not restart and found is not None and (found == plan or not self._is_bare()):
@@ -151,12 +152,12 @@ class Building:
         return False
 
     def _is_bare(self) -> bool:
-        """Return whether there is nothing to resume: only a plan and empty files."""
+        """Return whether the directory contains only a plan and empty files."""
         others = [entry for entry in self.path.iterdir() if entry.name not in (MARK, _PLAN)]
         return not any(entry.is_dir() or entry.lstat().st_size for entry in others)
 
     def done(self) -> None:
-        """Remove the directory, once the output is published."""
+        """Remove the directory after the output was published."""
         remove_building(self.path)
         self._published = True
 
@@ -186,7 +187,7 @@ class Building:
 
 def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     """Describe how two plans differ, as ``setting: value there, here value``. Omits dependent
-    fields, and for different measures also settings of only one of them.
+    fields and, for different measures, settings that only one of them has.
     """
     there, here = (dict(_leaves("", plan)) for plan in (theirs, ours))
     differing = [place for place in there | here if there.get(place) != here.get(place)]
@@ -203,7 +204,7 @@ def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
 
 
 def _leaves(place: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield (path, value) for the scalars and plain lists of a plan."""
+    """Yield (path, value) for the scalars and plain lists in a plan."""
     inner: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, dict):
         inner = value.items()
@@ -231,7 +232,7 @@ def remove_building(path: Path) -> None:
 
 @contextmanager
 def written_from(building: Path, path: Path) -> Iterator[BinaryIO]:
-    """Open a :func:`staged_file` in the staging directory of its run."""
+    """Open a :func:`staged_file` in a run's staging directory."""
     with staged_file(path, building) as file:
         yield file
         publishing(Path(file.name), building)
@@ -244,7 +245,7 @@ def publishing(made: Path, building: Path) -> None:
 
 
 def _known(path: Path) -> str:
-    """Return an identity of a file or folder that survives renaming; "" if it is missing."""
+    """Return an identity that survives renaming, or "" if the file or folder is missing."""
     try:
         status = path.lstat()
     except OSError:
@@ -260,20 +261,20 @@ def _report(note: Path) -> str:
 
 
 _NAMED = 5
-"""Maximum number of foreign files in a message."""
+"""Maximum number of foreign files to list in a message."""
 _REST, _OLD = "rest", "replaced"
 _MARKING = re.compile(re.escape(f".{MARK}.") + r"[0-9a-f]{16}\.new")
-"""Temporary name of a marker while it is being written."""
+"""Temporary name of a marker that is being written."""
 
 
 class Staging(Building):
-    """A staging directory of a store: ``with Staging(output, "graph") as draft: ...
+    """A store's staging directory: ``with Staging(output, "graph") as draft: ...
     draft.publish(manifest)``.
 
     After an error, the directory is removed unless ``resumable``. Raises :class:`OutputExists` if
-    the output exists without ``overwrite`` or contains foreign files, :class:`NotAStore` if it is
-    not a store of this ``kind``, :class:`Busy` if another process is building it, and
-    :class:`StoreError` if the directory cannot be created.
+    the output exists without ``overwrite`` or contains foreign files, :class:`NotAStore` if the
+    output is not a store of this ``kind``, :class:`Busy` if another process builds the same output,
+    and :class:`StoreError` if the directory cannot be created.
     """
 
     def __init__(
@@ -288,10 +289,10 @@ class Staging(Building):
             self._check_replaceable()
 
     def publish(self, manifest: Manifest) -> Path:
-        """Write the manifest, move the directory to the output, and return the output's path.
+        """Write the manifest, rename the directory to the output, and return the output's path.
 
-        Raises :class:`OutputExists` or :class:`NotAStore`, and keeps the draft, if another output
-        that must not be replaced appeared during the build.
+        If an output that must not be replaced was created meanwhile, raises :class:`OutputExists`
+        or :class:`NotAStore`, and leaves the staging directory in place.
         """
         manifest.write(self.path)
         rest = self._rest({*manifest.files, MANIFEST, MARK})
@@ -311,9 +312,8 @@ class Staging(Building):
         return self.output
 
     def _rest(self, kept: set[str]) -> list[str]:
-        """Return the files of the draft outside the store. A resumable run needs them until it has
-        published; they are recorded in the marker for cleanup after a kill. Otherwise they are
-        removed here.
+        """Return the files outside the store that a resumable run needs until publication, after
+        recording them in the marker. For other runs, remove them and return [].
         """
         rest = sorted({entry.name for entry in self.path.iterdir()} - kept)
         if self._resumable:
@@ -327,8 +327,8 @@ class Staging(Building):
         return []
 
     def _finish_earlier(self) -> None:
-        """Clean up after a run killed during publication: remove its leftovers in the output, and
-        the replaced store under the staging name. Ignores failures.
+        """Clean up after a run that was killed during publication: remove leftovers in the output,
+        and the replaced store under the staging name. Ignores failures.
         """
         if not self.output.is_symlink() and kind_of(self.output) == self._kind:
             with suppress(OSError), unclaimed(self.output) as free:
@@ -343,11 +343,11 @@ class Staging(Building):
                     _remove_own(self.path)
 
     def _is_old(self) -> bool:
-        """Return whether the directory is a replaced store, which cannot be resumed."""
+        """Return whether the directory is a replaced store."""
         return _left(self.path)[1]
 
     def clear(self) -> None:
-        """Remove the files of an earlier, unfinished run."""
+        """Remove an unfinished run's files, and reset the marker."""
         super().clear()
         if _left(self.path) != (set(), False):
             disk.sync_directory(self.path)  # no longer a replaced store
@@ -366,13 +366,13 @@ class Staging(Building):
             )
 
     def _replace(self) -> None:
-        """Exchange old and new store, then remove only the files of the old one. If the output is a
-        link, only the link is removed.
+        """Exchange the old and the new store, then remove the old one's files. If the output is a
+        link, remove only the link.
         """
         link = self.output.is_symlink()
         old = os.open(self.output, os.O_RDONLY | os.O_DIRECTORY)
         try:
-            # After the exchange, the old store has the draft's name. The lock protects it from
+            # After the exchange, the old store has the staging name. The lock protects it from
             # other processes, and the marker lets the next run remove it after a kill.
             lock(old)
             try:
@@ -395,7 +395,7 @@ class Staging(Building):
             os.close(old)
 
     def _remove_old(self) -> None:
-        """Remove the old store, which now has the draft's name."""
+        """Remove the old store, which now has the staging name."""
         try:
             _remove_own(self.path)
         except OSError as error:
@@ -406,8 +406,8 @@ class Staging(Building):
 
 
 def _mark(directory: Path, rest: list[str] | None = None, old: bool = False) -> None:
-    """Record in a directory's marker the files outside the store (``rest``), and whether the
-    directory is a replaced store (``old``).
+    """Record in a directory's marker the files outside the store (``rest``), and whether the store
+    was replaced (``old``).
     """
     facts = {**({_REST: rest} if rest else {}), **({_OLD: True} if old else {})}
     with staged_file(directory / MARK) as file:
@@ -415,7 +415,7 @@ def _mark(directory: Path, rest: list[str] | None = None, old: bool = False) -> 
 
 
 def _left(directory: Path) -> tuple[set[str], bool]:
-    """Return the marker's record: (files outside the store, whether it was replaced)."""
+    """Return the marker's record: (files outside the store, whether the store was replaced)."""
     mark = directory / MARK
     if mark.is_symlink():
         return set(), False
@@ -436,7 +436,7 @@ def _clean(directory: Path, rest: list[str]) -> None:
 
 
 def _remove_own(directory: Path) -> None:
-    """Remove the files of a replaced store, then its manifest, its marker, and the directory."""
+    """Remove a replaced store's files, then its manifest, its marker, and the directory."""
     for name in sorted(_own(directory) - {MANIFEST, MARK}):
         disk.remove(directory / name)
     for name in (MANIFEST, MARK):
@@ -450,9 +450,7 @@ def _is_marked(directory: Path) -> bool:
 
 
 def _own(directory: Path) -> set[str]:
-    """Return the files in a directory that belong to its store: those in the manifest, and
-    leftovers of its draft.
-    """
+    """Return the files that belong to a directory's store, including leftovers of its build."""
     listed = _in_manifest(directory)
     left: set[str] = set() if (directory / MARK).is_symlink() else {MARK, *_left(directory)[0]}
     return {
@@ -465,7 +463,7 @@ def _own(directory: Path) -> set[str]:
 
 
 def _strangers(directory: Path) -> list[str]:
-    """Return the other files in the directory of a store."""
+    """Return the files that do not belong to the store in a directory."""
     return sorted({entry.name for entry in directory.iterdir()} - _own(directory))
 
 
@@ -474,7 +472,7 @@ def _is_folder(path: Path) -> bool:
 
 
 def _in_manifest(directory: Path) -> set[str]:
-    """Return the manifest and the files listed in it; only the manifest if that is unreadable."""
+    """Return the manifest's name and the files listed in it, if it can be read."""
     try:
         value = json.loads((directory / MANIFEST).read_bytes())
         return {MANIFEST, *map(str, value["files"])}

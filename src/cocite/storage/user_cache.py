@@ -1,7 +1,7 @@
-"""The user's cache: a directory that no other user can modify.
+"""The user's cache directory, which no other user can modify.
 
 A directory is safe if this user or root owns it, and no other user can write to it or its parents.
-The first safe one is used:
+The first safe directory is used:
 
     COCITE_CACHE                                 set by the user
     $XDG_CACHE_HOME/cocite, ~/.cache/cocite      on macOS ~/Library/Caches/cocite
@@ -29,8 +29,8 @@ _log = logging.getLogger("cocite")
 
 @dataclass(frozen=True)
 class CachePlace:
-    """The chosen ``folder`` (None if none is safe) and the reason, ``because``; ``note`` is a
-    message for the user, and ``grave`` means that the user's own choice was rejected.
+    """The chosen ``folder`` (None if none is safe), and the reason (``because``). ``note`` is a
+    message to the user; ``grave`` means that the user's own choice was rejected or none is safe.
     """
 
     folder: Path | None
@@ -41,7 +41,7 @@ class CachePlace:
 
 @cache
 def place() -> CachePlace:
-    """Return the cache of this process; the first call logs its note."""
+    """Return this process's cache; the first call logs the note."""
     found = find_place(os.environ)
     if found.note:
         _log.log(logging.WARNING if found.grave else logging.INFO, found.note)
@@ -49,7 +49,7 @@ def place() -> CachePlace:
 
 
 def find_place(environ: Mapping[str, str]) -> CachePlace:
-    """Return the cache for these environment variables, created if missing."""
+    """Return the cache for these environment variables; creates a missing directory."""
     chosen, because = _enabled(environ)
     if chosen is None:
         return _private(because, grave=False)
@@ -64,16 +64,16 @@ def find_place(environ: Mapping[str, str]) -> CachePlace:
 
 
 def _enabled(environ: Mapping[str, str]) -> tuple[Path | None, str]:
-    """Return (directory, reason), with None for the directory if the environment specifies none."""
+    """Return (directory, reason); the directory is None if the environment specifies none."""
     if chosen := environ.get(VARIABLE):
         return Path(chosen).expanduser().absolute(), VARIABLE
     return user_cache(environ)
 
 
 def user_cache(environ: Mapping[str, str]) -> tuple[Path | None, str]:
-    """Return the cache directory of this user, or None, and the variable that determined it."""
+    """Return (directory, reason); the directory is None without a home directory."""
     chosen = environ.get("XDG_CACHE_HOME", "")
-    if os.path.isabs(chosen):  # its specification says to ignore others
+    if os.path.isabs(chosen):  # the specification requires ignoring relative paths
         return Path(chosen, "cocite"), "XDG_CACHE_HOME"
     home = environ.get("HOME", "")
     if not os.path.isabs(home):
@@ -85,12 +85,12 @@ _CACHES = ("Library", "Caches") if sys.platform == "darwin" else (".cache",)
 
 
 def private_folder() -> Path:
-    """Return the path of this user's directory in the temporary directory."""
+    """Return the path of the user's directory in the temporary directory."""
     return Path(tempfile.gettempdir(), f"cocite-{os.geteuid()}")
 
 
 def _private(because: str, *, grave: bool) -> CachePlace:
-    """Return the private directory in the temporary directory, or no folder if it is unsafe."""
+    """Return the user's directory in the temporary directory, or no folder if it is unsafe."""
     folder = private_folder()
     _make(folder, 0o700)
     fault = fault_of(folder)
@@ -104,7 +104,7 @@ def _private(because: str, *, grave: bool) -> CachePlace:
 
 
 def fault_of(path: Path) -> str:
-    """Explain why ``path`` is unsafe, or return "". A missing path is judged by its parents."""
+    """Explain why ``path`` is unsafe, or return "". For a missing path, checks the parents."""
     inside, real = True, Path(os.path.realpath(path))
     for each in (real, *real.parents):
         try:
@@ -126,7 +126,7 @@ def fault_of(path: Path) -> str:
 
 
 def _make(path: Path, mode: int) -> None:
-    """Create the directory and its missing parents, writable only by this user; ignore failures."""
+    """Create a directory and its parents, writable only by this user. Ignores failures."""
     missing = [each for each in (path, *path.parents) if not each.exists()]
     try:
         for each in reversed(missing):
