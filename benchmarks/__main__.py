@@ -86,7 +86,7 @@ def measure(run: dict[str, Any], suite: dict[str, Any], folder: Path) -> list[di
 
 
 def main() -> None:
-    """Measure, print, and write if asked."""
+    """Measure, print, and write with ``--write``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--only", help="the run of this name only")
     parser.add_argument(

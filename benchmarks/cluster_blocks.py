@@ -96,7 +96,7 @@ def files(path: Path) -> dict[str, bytes]:
 def built(
     graph: Graph, output: Path, measure: str, samples: int, hall: Hall | None, **means: Any
 ) -> dict[str, Any]:
-    """Build an index: seconds of processor, and what was sent."""
+    """Build an index; return processor seconds and bytes sent."""
     options = BuildOptions.checked(measure, settings={"samples": samples})
     begin = time.process_time()
     crew = 0.0
@@ -115,7 +115,7 @@ def built(
 
 
 def indexes(graph: Graph, blocked: BlockedGraph, hall: Hall, folder: Path, samples: int) -> Any:
-    """Both measures, by three ways, each once before it is measured."""
+    """Build both measures with three methods, each after an unmeasured run."""
     found = {}
     for measure in ("psimrank", "simrank"):
         ways: dict[str, tuple[Graph, Hall | None, dict[str, Any]]] = {

@@ -38,7 +38,7 @@ PAGE = mmap.PAGESIZE
 
 
 def drop(folder: str | os.PathLike[str]) -> None:
-    """Ask the system to drop the files of a folder from its cache; nobody may have them mapped."""
+    """Drop the files of a folder from the system's cache. No process may have them mapped."""
     for entry in os.scandir(folder):
         descriptor = os.open(entry.path, os.O_RDONLY)
         try:

@@ -58,7 +58,7 @@ REAL = {
 
 
 def real(shop: Shop, *names: str) -> Iterator[tuple[str, Graph]]:
-    """The data sets that are there; what is missing is said."""
+    """Return the available data sets; report missing ones."""
     for name in names:
         path = DATA / REAL[name]
         if path.exists():

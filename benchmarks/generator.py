@@ -156,7 +156,7 @@ def table(found: dict[str, list[Figures]]) -> str:
 
 
 def main() -> None:
-    """Measure, print, and write if asked."""
+    """Measure, print, and write with ``--write``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.generator", description=__doc__)
     add_write(parser, f"put the table in docs/{DOCUMENT.name}")
     chosen = parser.parse_args()

@@ -22,7 +22,7 @@ from cocite.results import Document
 
 
 def option_classes() -> list[type[Options]]:
-    """All classes of options that somebody chooses from."""
+    """Return all classes of user options."""
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"cocite.options.{module.name}")
     found = [each for each in _below(Options) if each.__module__.startswith("cocite.")]

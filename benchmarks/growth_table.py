@@ -156,7 +156,7 @@ def figures(parts: Parts) -> str:
 
 
 def _cell(row: Row, get: Callable[[Row], float], show: Callable[[float], str]) -> str:
-    """A figure, or a dash where it is below what can be told."""
+    """Format a figure; a dash if too small to measure."""
     return show(get(row)) if get(row) > 0 else "–"
 
 

@@ -198,7 +198,7 @@ BLOCK = Block("intervals", ROOT / "docs" / "measures.md", "<!-- end of intervals
 
 
 def main() -> None:
-    """Measure, print, and write if asked."""
+    """Measure, print, and write with ``--write``."""
     chosen = BLOCK.parser(__doc__).parse_args()
     with tempfile.TemporaryDirectory(prefix="cocite-bench-") as name:
         folder = Path(name)

@@ -146,7 +146,7 @@ def row(seconds: float, streamed: float, accesses: list[tuple[float, int]]) -> F
 
 
 def sweep(graph: Graph) -> Found:
-    """A sweep of PageRank: what is streamed is told in ``bandwidth.py``."""
+    """A sweep of PageRank; ``bandwidth.py`` lists the streamed bytes."""
     system = System(graph, 0.85, room=plan_ranks(graph, budget(None)))
     assert isinstance(system.links, Resident), "this graph does not fit in memory"
     sweeps = system.sweeps(np.full(graph.nodes, 1 / graph.nodes), None)

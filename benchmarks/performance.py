@@ -55,12 +55,12 @@ def whole(text: str, results: Callable[[str], Parts]) -> str:
 
 
 def newest(name: str) -> Parts:
-    """Of a study, what was kept last."""
+    """Return the newest results of a study."""
     return ResultStore(name).newest()
 
 
 def write(document: Path = DOCUMENT) -> None:
-    """Put what is kept into the document."""
+    """Write the stored results to the document."""
     edit(document, whole(document.read_text("utf-8"), newest), write=True)
 
 

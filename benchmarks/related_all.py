@@ -143,7 +143,7 @@ BLOCK = Block("related_all", ROOT / "docs" / "related-all.md", "<!-- end of tabl
 
 
 def main() -> None:
-    """Measure, print, and write if asked."""
+    """Measure, print, and write with ``--write``."""
     chosen = BLOCK.parser(__doc__).parse_args()
     results = {**run_today(), "rows": measure()}
     BLOCK.keep(results, chosen)

@@ -369,7 +369,7 @@ def _time_lines(rows: list[Row]) -> Shown:
 
 
 def main() -> None:
-    """Run the experiments asked for."""
+    """Run the selected experiments."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.sor",
         description=__doc__,

@@ -64,7 +64,7 @@ BLOCK = Block("suites", ROOT / "docs" / "evaluation.md", "<!-- end of suites -->
 
 
 def main() -> None:
-    """Measure, print, and write if asked."""
+    """Measure, print, and write with ``--write``."""
     chosen = BLOCK.parser(__doc__).parse_args()
     results = measure()
     print(figures(results))

@@ -62,7 +62,7 @@ def _ingested(file: Path, memory: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Write, ingest by turns, tell."""
+    """Write the texts, ingest them alternately, and print the results."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.text_names",
         description=__doc__,

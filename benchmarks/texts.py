@@ -111,7 +111,7 @@ BLOCK = Block("texts", ROOT / "docs" / "evaluation.md", "<!-- end of texts -->",
 
 
 def main() -> None:
-    """Measure, print, and write if asked."""
+    """Measure, print, and write with ``--write``."""
     chosen = BLOCK.parser(__doc__).parse_args()
     results = {**run_today(), "rows": measure()}
     BLOCK.keep(results, chosen)

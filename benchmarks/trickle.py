@@ -33,7 +33,7 @@ ASKED = 5000
 
 
 def dawdle(port: int, connections: int, ready: Event, stop: Event, closed: Any) -> None:
-    """Hold connections open until told to stop."""
+    """Hold connections open until stopped."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 

@@ -83,7 +83,7 @@ def measure(name: str, folder: Path) -> Row:
 
 
 def chosen(graph: Graph, truth: Truth, folder: Path) -> Row:
-    """What ``cocite.tune`` chooses, and what labels say of it, beside the default."""
+    """Return the choice of ``cocite.tune`` and its figure by labels, with the default's."""
     begin, spent = time.perf_counter(), time.process_time()
     found = cocite.tune(graph, queries=400, time=None)
     seconds, spent = time.perf_counter() - begin, time.process_time() - spent
@@ -177,7 +177,7 @@ def kept() -> dict[str, Row]:
 
 
 def main() -> None:
-    """Measure, print, and write if asked."""
+    """Measure, print, and write with ``--write``."""
     parser = BLOCK.parser(__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help="of " + ", ".join(SUITES))
     asked = parser.parse_args()

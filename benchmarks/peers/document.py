@@ -1,4 +1,4 @@
-"""Tables of comparisons: ratios of medians, with the smallest and largest ratio of a turn.
+"""Tables of comparisons: ratios of medians, with the smallest and largest ratio of a round.
 
 Below 1, cocite is faster. ``docs/performance.md`` explains the columns.
 """

@@ -1,8 +1,8 @@
-"""The graphs that are compared on, as texts that all libraries read: two ids a line.
+"""The graphs of the comparisons, as texts that all libraries can read: two ids per line.
 
-Pages without any link are left out, as lists of links have none, and the others are numbered from
-0 on in the order of their names: that of the crawl, or that of a generated web. Beside each text
-lie pairs of pages to which one page links (``pairs.py``).
+Pages without links are omitted, as lists of links cannot contain them. The others are numbered from
+0 in the order of their names: that of the crawl, or of the generated web. Next to each text is a
+file of pairs of pages that one page links to (``pairs.py``).
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Each library reads a text of links, two ids a line and a space between, into its own form.
+"""Read a text of links, two ids per line separated by a space, into each library's own form.
 
-Ids are 0 to n - 1, and each occurs. What is the fastest way that a library's manual tells is taken:
-SciPy and GraphBLAS have none for such texts, so polars reads them there. ``start`` is what imports,
-and ``few_links`` a text that a library does everything with once before anything is counted: what
-it does once in a process is counted of nobody.
+Ids are 0 to n - 1, and each occurs. Each library uses the fastest method in its manual; SciPy and
+GraphBLAS have none for such texts, so polars reads them. ``start`` does all imports, and
+``few_links`` is a text with which a library does everything once before the measurement, so that
+one-time work is not counted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Ours(NamedTuple):
 
 
 def start(library: str) -> None:
-    """Import what is counted by nobody."""
+    """Import all libraries, which is not counted."""
     if library == "cocite":
         from cocite.kernels.links import add_counts
 

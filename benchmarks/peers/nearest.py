@@ -1,15 +1,15 @@
-"""Nearest pages by an embedding and a vector index, as one would do without cocite; and by cocite.
+"""Nearest pages by an embedding and a vector index, compared with cocite.
 
-    python -m benchmarks.peers.nearest GRAPH METHOD        one run, in a process of its own: JSON
+    python -m benchmarks.peers.nearest GRAPH METHOD        one run, in its own process: JSON
 
-The embedding is a randomized singular value decomposition by scikit-learn, of 128 dimensions, of
-the links taken both ways and scaled by degrees (``benchmarks.studies``); usearch and
-hnswlib find neighbors by cosine, as they are set when nothing is. Ours are the default measure and
-PSimRank of 100 samples, built on all cores, as theirs. Of each:
+The embedding is scikit-learn's randomized singular value decomposition in 128 dimensions, of the
+links taken both ways and scaled by degrees (``benchmarks.studies``). usearch and hnswlib find
+neighbors by cosine, with default settings. cocite uses the default measure and PSimRank with 100
+samples. All are built on all cores. For each:
 
-    build       seconds of the processor and of the clock, from the stored graph to what is asked
-    bytes       of what lies on disk to be asked
-    query       milliseconds of the clock for k = 10, one page at a time: median and 99th percentile
+    build       processor and wall seconds, from the stored graph to an index
+    bytes       size of the index on disk
+    query       wall milliseconds for k = 10, one page at a time: median and 99th percentile
     precision   precision@10 by the labels of a suite; graphs without labels have none
 """
 

@@ -1,9 +1,9 @@
 """Jaccard coefficients of pairs of pages, links taken either way: |N(u) & N(v)| / |N(u) | N(v)|.
 
-The pairs are in a file beside the text, two random pages to which a random page links, so that they
-have something in common. Ours is what NetworkX calls of its backend. SciPy multiplies rows
-pair by pair; GraphBLAS computes those entries of the square of the matrix that a mask names. All
-are exact. scikit-network has no function for it.
+The pairs are in a file next to the text. Both pages of a pair are linked from the same random page,
+so that they have common neighbors. cocite is called through NetworkX's backend. SciPy multiplies
+rows pair by pair; GraphBLAS computes the entries of the squared matrix that a mask selects. All are
+exact. scikit-network has no such function.
 """
 
 from __future__ import annotations

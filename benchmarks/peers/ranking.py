@@ -1,10 +1,10 @@
-"""PageRank by each library, to an L1 error that is asked for as well as each lets one ask.
+"""PageRank by each library, to an L1 error set as precisely as each library permits.
 
-The chain is the same for all: damping 0.85, jumps to any page, and so from pages without out-links.
-A change of one step of at most error * (1 - damping) / damping bounds the error, so this is what
-those are asked for that stop by changes; NetworkX asks for the error of the mean page. igraph's
-PRPACK takes none and ends near 1e-11. scikit-network counts neither error nor jumps from pages
-without links: what it gives is told, and not compared.
+The chain is the same for all: damping 0.85, with uniform jumps, also from pages without out-links.
+A change of one step of at most error * (1 - damping) / damping bounds the error, so libraries that
+stop on changes get this tolerance; NetworkX takes the error of the mean page. igraph's PRPACK has
+no tolerance and ends near 1e-11. scikit-network neither measures the error nor jumps from pages
+without out-links, so its result is reported but not compared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is compared: tasks, the libraries that can do each, and which packages they need.
+"""The tasks, the libraries that can solve each, and the packages that these need.
 
-To add a library: its line in ``PACKAGES``, a function that reads a text in ``loads.py``, one for
-each task that it can do, and its line in ``TASKS``.
+To add a library, add its line to ``PACKAGES``, a function that reads a text to ``loads.py``, a
+function for each task that it can solve, and its line to ``TASKS``.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""A library and ours by turns, each run a process of its own.
+"""Alternate a library and cocite, each run in its own process.
 
-The first run of a library is not counted: it tells the error that it ends with, so that ours is
-asked for the same one after that, beside the one that all are asked for. Then turns follow, ours
-and theirs. Where a run takes longer than LONG, of processor time, there is one
-turn, of which the first run is half; where it takes longer than LONGEST by the clock the library is
-left out, and that is told.
+The first run of a library is not counted. It determines the error that the library reaches, at
+which cocite then also runs, in addition to the common error. Rounds of both follow. If a run takes
+longer than LONG processor seconds, there is only one round, which includes the first run. If it
+takes longer than LONGEST wall seconds, the library is skipped with a message.
 """
 
 from __future__ import annotations

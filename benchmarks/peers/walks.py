@@ -1,14 +1,14 @@
-"""SimRank by each library: of all pairs, and of one source with everyone.
+"""SimRank by each library: of all pairs, and from one source to all nodes.
 
     S = decay * mean of S over pairs of in-neighbors, 1 on the diagonal        decay 0.6
 
-NetworkX computes all pairs, whatever is asked, on dense matrices; SciPy and GraphBLAS have no
-SimRank, so they stand for the few lines that one writes with their products. igraph, NetworKit and
-scikit-network have none and nothing to write it with that would be theirs. A change of all scores
-of at most error * (1 - decay) / decay bounds the error: what those are asked for that stop by it.
+NetworkX always computes all pairs, on dense matrices. SciPy and GraphBLAS have no SimRank and are
+represented by the few lines that their products require. igraph, NetworKit and scikit-network offer
+nothing comparable. A change of all scores of at most error * (1 - decay) / decay bounds the error,
+so libraries that stop on changes get this tolerance.
 
-Of one source ours is a refined answer of an index of samples, which is part of the loading; how far
-off its scores are is certified.
+For one source, cocite's solution is a refined result of an index of samples, whose build is part of
+the loading. The error of its scores is certified.
 """
 
 from __future__ import annotations

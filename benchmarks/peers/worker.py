@@ -1,13 +1,12 @@
-"""One run of one library, in a process of its own: prints one JSON object.
+"""Run one library once in this process and print one JSON object.
 
     python -m benchmarks.peers.worker TASK LIBRARY TEXT ANSWER ERROR...
 
-``load`` of the object is a pair of seconds, of the processor and of the clock; ``first`` is the
-first time that it was solved, as whoever loads and solves once has it; ``again`` has one pair for
-each error, of the second time. Where the first took more than SLOW seconds of the processor it is
-not done twice. Imports and what a library does once in a process are not counted: each has done all
-of it with a few links before. The answer to the last error goes to the file ANSWER; "exactly" in
-the place of ERROR makes the reference.
+``load`` is a pair of processor and wall seconds. ``first`` is the pair of the first solution, as
+for users who load and solve once; ``again`` has a pair per error, of the second solution. If the
+first took more than SLOW processor seconds, it is not repeated. Imports and one-time work of a
+library are not counted: a few links are loaded and solved first. The answer to the last error is
+written to the file ANSWER; ERROR "exactly" computes the reference.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ def within(text: str, name: str) -> str:
 
 
 def main() -> None:
-    """As told."""
+    """Run the command."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.simulator",
         description=__doc__,

@@ -1,15 +1,15 @@
-"""Builds and ranks on a cluster: shards of samples, blocks of a graph, sweeps.
+"""Simulate builds and ranks on a cluster: shards of samples, blocks of a graph, sweeps.
 
-``coarse``: machines fetch the graph once and take shards, the next one to whoever is free; a shard
-whose machine fails is made again elsewhere. ``fine``: machines hold blocks; at each step of a walk
-every block moves its tokens and sends them, and the next step begins when the slowest is done;
-trees are laid out block after block, three samples at a time, and all of them come to the driver. A
-failure costs the samples that are under way. ``rank``: sweeps; what rows get from sources above
-them is added up by all blocks at a time, what they get from below by one after another.
+``coarse``: machines fetch the graph once, and free machines take the next shard. A shard whose
+machine fails is built again elsewhere. ``fine``: machines hold blocks. At each step of a walk,
+every block moves and sends its tokens, and the next step begins when the slowest is done. Trees are
+laid out block after block, three samples at a time, and sent to the driver. A failure loses the
+samples in progress. ``rank``: in a sweep, all blocks add what rows receive from sources above at
+the same time, and what they receive from below one after another.
 
-A straggler is a machine slower by a factor; failures come at random, one a machine every
-``lifetime`` seconds in the mean, and it is back after ``repair`` seconds. Without both, what comes
-out is a closed form, which the tests compare.
+A straggler is a machine slower by a factor. Failures are random, one per machine every ``lifetime``
+seconds on average, and a machine is back after ``repair`` seconds. Without both, the result is a
+closed form, which the tests compare.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.simulator.events import Machine, World
 AHEAD = 3
 """Samples that blocks lay out at a time (``index/layouts/trees/assemble.py``)."""
 _HOPELESS = 1000
-"""How often every sample is begun again before a build is said to have no end."""
+"""How many times samples may restart before a build counts as endless."""
 
 
 @dataclass(frozen=True)

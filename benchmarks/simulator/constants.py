@@ -1,13 +1,13 @@
-"""What things cost, measured, and the runs that the simulator has to reproduce.
+"""Measured costs, and the runs that the simulator must reproduce.
 
-``benchmarks/results/cluster.json`` holds both, with the date and the machine of each:
+``benchmarks/results/cluster.json`` has both, with the date and machine of each:
 
     constants    here      by ``python -m benchmarks.simulator measure GRAPH`` (``measure.py``)
-                 large     by hand, of a generated web of 20 million pages and 254 million links
+                 large     by hand, on a generated web of 20 million pages and 254 million links
     runs         by ``benchmarks.cluster_build``, ``cluster_blocks`` and ``cluster_serving``
 
-Both are of a quiet machine: where others took more than ``QUIET`` of its processors they are not
-kept, unless one says so (``--keep``).
+Results are stored only if other programs took less than ``QUIET`` of the processors, unless
+``--keep`` is given.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Constants:
 
 
 def stored() -> dict[str, Any]:
-    """All that is kept."""
+    """Return all stored results."""
     found: dict[str, Any] = json.loads(FILE.read_text("utf-8"))
     return found
 

@@ -1,11 +1,11 @@
-"""A clock, and machines whose processors are shared by what runs on them.
+"""A clock, and machines whose processors are shared by their jobs.
 
-A machine of c processors with n jobs gives each of them min(1, c/n) of a processor, as an operating
-system does: with V(t) the work that one job would have got since the machine began, a job of w
-seconds that came at V ends at V + w. So a machine keeps one number and a heap, and an event costs
-O(log jobs), however many there are.
+A machine of c processors with n jobs gives each job min(1, c/n) of a processor, as an operating
+system does. With V(t) the work that a single job would have received since the machine began, a job
+of w seconds that arrives at V ends at V + w. A machine therefore needs one number and a heap, and
+an event costs O(log jobs).
 
-Stragglers are machines of lower ``speed``. What a worker that dies was doing is dropped.
+Stragglers are machines of lower ``speed``. The work of a worker that dies is lost.
 """
 
 from __future__ import annotations

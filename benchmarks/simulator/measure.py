@@ -1,14 +1,14 @@
-"""The constants, measured on this machine: one machine's work, and what Ray adds to it.
+"""Measure the constants on this machine: the work of one machine, and the overhead of Ray.
 
-    samples      a build in memory on all cores, of two sizes: what one more sample takes
-    blocks       a build and a ranking over blocks in this one process, each call timed: tokens,
-                 trees, sweeps, and what the conductor does with what it gets
-    workers      a build by shards on two local Ray nodes: how workers begin, what Ray takes
-    calls        builds of a tiny graph over 2 and 6 blocks on two nodes: nothing but overhead, so
-                 that what a call and a parcel take comes out of two equations
-    questions    over 2 and 6 shards on three nodes: what each shard adds
+    samples      a build in memory on all cores, of two sizes: the cost of another sample
+    blocks       a build and a ranking over blocks in this process, each call timed: tokens, trees,
+                 sweeps, and the work of the coordinating process
+    workers      a build by shards on two local Ray nodes: the start of workers, and Ray itself
+    calls        builds of a tiny graph over 2 and 6 blocks on two nodes: overhead only, so that two
+                 equations give the cost of a call and of a message
+    questions    over 2 and 6 shards on three nodes: the cost of another shard
 
-The runs that are simulated are others: of more samples, shards, blocks and nodes.
+The simulated runs are different ones, with more samples, shards, blocks and nodes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The runs that were made on this machine, beside what the simulator says of them.
+"""Compare measured runs with their simulations.
 
-    build      shards on local Ray nodes: all at once, with a node killed, with the driver killed
+    build      shards on local Ray nodes: plain, with a node killed, with the driver killed
     blocks     an index and ranks over blocks on local Ray nodes
-    questions  one after another over shards, all of them there, and some ended
+    questions  one after another over shards, with all shards, and with some killed
 
-Every run gives a few figures, measured and simulated; they are to be within ``ALLOWED``. The
-constants are of other runs (``measure.py``).
+Each run has a few figures, measured and simulated, which must agree within ``ALLOWED``. Constants
+come from other runs (``measure.py``).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Figure(NamedTuple):
 
 
 def figures(found: Constants, runs: dict[str, Any]) -> Iterator[Figure]:
-    """Of all runs that are kept."""
+    """Yield the figures of all stored runs."""
     for name, record in {"build": _build, "blocks": _blocks, "serving": _questions}.items():
         if name in runs:
             yield from record(found, runs[name])

@@ -1,12 +1,11 @@
-"""Questions to shards on several machines: who answers in time, and with how many samples.
+"""Simulate queries to shards on several machines: response times, and numbers of samples.
 
-A question goes to one holder of each shard, the one with the fewest questions, and to one after
-another, as that costs who asks a part of ``front`` processor seconds each. It costs the holder so
-many processor seconds, and who asks
-``merge`` seconds an answer, one answer after another. It ends when all have answered, or at the
-deadline by those that have. A machine that fails answers nothing; when two questions in a row have
-waited for it in vain nobody asks it any more, and after ``repair`` it is back
-(``search/remote/replicas.py``).
+A query is sent to one replica of each shard, the one with the fewest queries, one after another, as
+each takes ``front`` processor seconds of the client. It takes the same on the replica, and
+``merge`` seconds of the client per response, one response after another. It ends when all have
+responded, or at the deadline with the responses received. A failed machine does not respond. After
+two successive queries waited for it in vain, it gets no more queries until it is back after
+``repair`` (``search/remote/replicas.py``).
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Webs larger than any here: machines, memory, disk, hours and bytes on the wire, by simulation.
+"""Simulate builds on webs of billions of pages: machines, memory, disk, hours and network traffic.
 
 A web is built in each form that fits the machines (``index/layouts/memory_plan.py``):
 
-    in memory    a node takes shards; the graph and a walk a thread are in its memory
+    in memory    a machine takes shards, with the graph and one walk per thread in its memory
     from disk    the same, with the tokens of one walk in memory and the links read from disk
-    in blocks    each machine has some blocks of the graph, and no machine has more
+    in blocks    each machine has some blocks of the graph, and no machine has all of it
 
-Every run has stragglers and failures (``WEATHER``). Constants are of one processor of the machine
-that they were measured on; where the graph does not fit its caches all work takes ``large_node``
-over ``sample_node`` times as long, which was measured on 20 million pages.
+Every run has stragglers and failures (``WEATHER``). Constants are per processor of the measured
+machine. On graphs that exceed its caches, all work takes longer by the factor ``large_node`` /
+``sample_node``, which was measured on 20 million pages.
 """
 
 from __future__ import annotations

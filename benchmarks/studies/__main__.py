@@ -32,7 +32,7 @@ def report(stage: str, done: int, total: int) -> None:
 
 
 def show(tables: list[ReportTable], notes: list[str]) -> None:
-    """Print tables as Markdown, and what was left out."""
+    """Print tables as Markdown, and a list of what was omitted."""
     for heading, titles, rows, remark, words in tables:
         print(f"\n## {heading}\n")
         print(f"{remark}\n\n" if remark else "", end="")

@@ -1,9 +1,9 @@
-"""Whether lists are full, and how long they take, of random nodes that have a link.
+"""Whether the lists of random linked nodes are full, and how long they take.
 
-    answered   the share of the nodes whose list is not empty
-    full       the share whose list is full: k hits, or as many as there are nodes connected with it
+    answered   fraction of the nodes whose list is not empty
+    full       fraction of the nodes whose list is full: k hits, or all connected nodes
 
-Cost: a question a node.
+Costs one query per node.
 """
 
 from __future__ import annotations

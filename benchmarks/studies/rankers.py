@@ -1,6 +1,6 @@
-"""What ranks beside an index: exact scores, vectors, or a blend of other rankers.
+"""Rankers other than indexes: exact scores, vectors, and blends of other rankers.
 
-The contract is that of ``cocite/evaluation/rankers.py``.
+They implement the interface of ``cocite/evaluation/rankers.py``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Running a suite: every index once, every figure asked of it, in one go.
+"""Run a suite: build every index once, and judge all its points.
 
-Points that differ in nothing but how they are asked, or in the number of samples, share an index:
-it is built with the most samples that any of them wants, and fewer are its first ones. A point that
-several tables want is judged once. Indexes lie in a work folder, and go when their points are
-judged, but for those that a blend needs.
+Points that differ only in query settings or in the number of samples share an index. It is built
+with the largest number of samples, and other points use its first ones. A point of several tables
+is judged once. Indexes are in a work folder, and are removed when their points are judged unless a
+blend needs them.
 
-Cost: a build for each measure, direction and setting of it; a judgment a point.
+Costs a build per measure, direction and setting, and a judgment per point.
 """
 
 from __future__ import annotations

@@ -1,6 +1,4 @@
-"""What a suite comes to: the results of its methods, by themselves, swept and at their best; its
-tables, and all its figures.
-"""
+"""The results of a suite: its methods, their sweeps and best settings, its tables and figures."""
 
 from __future__ import annotations
 

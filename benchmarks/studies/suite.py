@@ -26,7 +26,7 @@ folder = "wikispeedia"         where it lies in the folder of all data, where se
 [accuracy]                     measures, samples, queries, ks, decay, epsilon
 [structure]                    measures, directions, samples, length
 
-What can be said of measures without any truth: how accurate, and what they read and walk.
+Accuracy and structure need no labels.
 
 Accuracy is that of estimates over in-links against exact scores (``benchmarks/studies/checks.py``),
 for more and more samples of one index. SimRank and PSimRank have a solver for all pairs, of whose
@@ -87,7 +87,7 @@ Build = Callable[..., Index]
 
 
 def _report(progress: Callable[[int, int], None], sweeps: int, error: float) -> None:
-    """The sweeps of an exact solver, whose number nobody knows before."""
+    """The sweeps of an exact solver, whose number is not known in advance."""
     progress(sweeps, 0)
 
 

@@ -1,6 +1,6 @@
-"""XJaccard by its definition (``measures/xjaccard.py``), by rows of bits, a bit a pair of nodes.
+"""XJaccard by its definition (``measures/xjaccard.py``), by rows of bits, one per pair of nodes.
 
-Cost: length products of rows * nodes**2 operations, for as many rows of scores as are asked for.
+Costs length products of rows * nodes**2 operations, for the requested number of rows.
 """
 
 from __future__ import annotations
