@@ -127,6 +127,8 @@ def test_a_file_that_is_damaged_is_said(kind: str, tmp_path: Path) -> None:
         connect(address_of(f"{kind}:{path}"))
 
 
+@pytest.mark.process
+@pytest.mark.chosen
 def test_a_server_is_written_and_read(postgres: str) -> None:
     address = address_of(postgres + "#links")
     assert PASSWORD not in address.label
@@ -146,6 +148,7 @@ def test_a_server_is_written_and_read(postgres: str) -> None:
     connection.close()
 
 
+@pytest.mark.process
 def test_a_server_that_refuses_is_said_without_the_password(postgres: str) -> None:
     for wrong in (
         postgres.replace("tester:", "other:"),

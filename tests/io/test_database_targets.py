@@ -22,7 +22,7 @@ from cocite.io.writers.databases import DatabaseTarget, database_target
 from tests.clock import HOLD, wait_for
 from tests.postgres import PASSWORD
 
-KINDS = ("sqlite", "duckdb", "postgres")
+KINDS = ("sqlite", "duckdb", pytest.param("postgres", marks=pytest.mark.process))
 TYPES = {"node": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE", "small": "FLOAT", "big": "BIGINT"}
 NAMES = ["a", "tab\tand\nline\\N", 'it\'s "quoted", $1 %s', "é 漢", "", None]
 
@@ -219,6 +219,7 @@ def test_a_killed_writer_leaves_the_old_rows(address: str) -> None:
     wait_for(old)
 
 
+@pytest.mark.process
 def test_readers_see_the_old_rows_until_the_new_ones_are_there(postgres: str) -> None:
     database_target(f"{postgres}#related").write_table([piece()], TYPES)
     seen = []
@@ -234,6 +235,7 @@ def test_readers_see_the_old_rows_until_the_new_ones_are_there(postgres: str) ->
     execute(postgres, "DROP TABLE related")
 
 
+@pytest.mark.process
 def test_a_schema_a_right_and_a_view_on_it_are_told_before_any_work(postgres: str) -> None:
     with pytest.raises(StoreError, match='schema "web" does not exist') as found:
         database_target(f"{postgres}#web.related")
@@ -252,6 +254,7 @@ def test_a_schema_a_right_and_a_view_on_it_are_told_before_any_work(postgres: st
     execute(postgres, "DROP ROLE reader")
 
 
+@pytest.mark.process
 def test_what_a_server_cannot_hold_is_said(postgres: str) -> None:
     nul = {"node": np.array(["a\0b"], object)}
     with pytest.raises(StoreError, match="NUL"):

@@ -56,6 +56,7 @@ def test_titles_of_a_table(here: Path, named: str) -> None:
     assert titles_of(in_memory) == WANTED
 
 
+@pytest.mark.process
 def test_titles_of_a_server(here: Path, postgres: str, capsys: pytest.CaptureFixture[str]) -> None:
     import psycopg
 

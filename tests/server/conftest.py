@@ -188,3 +188,15 @@ def start() -> Iterator[Start]:
     yield starting
     for server in begun:
         server.end()
+
+
+@pytest.fixture(scope="module")
+def server(folder: Path, start: Start) -> Server:
+    """Serves ``web``; ``near``, without samples; and ``one``, with a sample and with titles."""
+    near, one = folder / "near.index", folder / "one.index"
+    cocite.build(cocite.Graph.open(folder / "web.graph"), near)
+    links, output, titles = folder / "links.tsv", folder / "named.graph", folder / "titles.tsv"
+    titles.write_text("red\tRed\ngreen\tGreen\n", "utf-8")
+    named = cocite.ingest(links, output, delimiter="tab", header="no", titles=titles)
+    cocite.build(named, one, measure="psimrank", samples=1)
+    return start(str(folder / "web.index"), f"near={near}", f"one={one}")

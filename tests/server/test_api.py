@@ -3,35 +3,18 @@
 import gzip
 import http.client
 import json
-import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import cocite
 from cocite.cli.main import main
-from tests.server.conftest import Server, Start
+from tests.server.conftest import Server
 
 pytestmark = [pytest.mark.process, pytest.mark.chosen]
 
 zstd = pytest.importorskip("compression.zstd" if sys.version_info >= (3, 14) else "backports.zstd")
-
-
-@pytest.fixture(scope="module")
-def server(folder: Path, start: Start) -> Server:
-    graph = cocite.Graph.open(folder / "web.graph")
-    cocite.build(graph, folder / "near.index")
-    titles = folder / "titles.tsv"
-    titles.write_text("red\tRed\ngreen\tGreen\n", "utf-8")
-    named = cocite.ingest(
-        folder / "links.tsv", folder / "named.graph", delimiter="tab", header="no", titles=titles
-    )
-    cocite.build(named, folder / "one.index", measure="psimrank", samples=1)
-    near, one = folder / "near.index", folder / "one.index"
-    return start(str(folder / "web.index"), f"near={near}", f"one={one}")
 
 
 def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
@@ -245,23 +228,6 @@ def test_metrics_count_what_was_asked(server: Server) -> None:
     before = count()
     server.ask("similarity", a="red", b="blue")
     assert count() == before + 1
-
-
-def test_the_reference_is_true(server: Server, tmp_path: Path) -> None:
-    """Schemathesis asks what the OpenAPI document allows, and what it does not: no fault, and no
-    answer that the document does not describe.
-    """
-    program = shutil.which("schemathesis", path=str(Path(sys.executable).parent))
-    if program is None:
-        pytest.skip("schemathesis is not installed")
-    checks = "not_a_server_error,status_code_conformance,content_type_conformance,"
-    checks += "response_headers_conformance,response_schema_conformance"
-    command = [program, "run", f"http://127.0.0.1:{server.port}/openapi.json", "--checks", checks]
-    command += ["--max-examples", "6", "--seed", "1", "--generation-database", "none"]
-    command += ["--phases", "examples,coverage,fuzzing", "--no-color"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, "\n".join(line[:300] for line in done.stdout.splitlines()[-80:])
-    assert "Tested: 9" in done.stdout
 
 
 def test_repeated_question_has_same_answer_in_every_coding(server: Server) -> None:

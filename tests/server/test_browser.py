@@ -12,14 +12,13 @@ from tests.server.browser import Open
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.process]
 
 
 def names_of(page: Page) -> list[str]:
     return page.locator("tr[data-rank] th a bdi").all_inner_texts()
 
 
-@pytest.mark.process
 def test_search_is_in_the_front_and_in_the_header_elsewhere(visit: Open) -> None:
     page = visit().goto()
     focused = "document.activeElement === document.querySelector('main #node')"
@@ -43,7 +42,6 @@ def test_search_is_in_the_front_and_in_the_header_elsewhere(visit: Open) -> None
     assert "index=near" in page.url
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("scripts", [True, False])
 def test_search_walk_why_and_back(visit: Open, scripts: bool) -> None:
     there = visit(java_script_enabled=scripts)
@@ -80,7 +78,6 @@ def test_search_walk_why_and_back(visit: Open, scripts: bool) -> None:
     assert there.asked == first[1]
 
 
-@pytest.mark.process
 def test_with_a_script_pages_are_exchanged_in_place(visit: Open) -> None:
     there = visit()
     page = there.goto(node="topic 1 page 1")
@@ -96,7 +93,6 @@ def test_with_a_script_pages_are_exchanged_in_place(visit: Open) -> None:
     assert page.locator("svg.map a.on").get_attribute("data-rank") == "3"
 
 
-@pytest.mark.process
 def test_an_answer_stays_when_the_server_cannot_be_reached(visit: Open) -> None:
     there = visit()
     page = there.goto(node="topic 3 page 3")
@@ -112,7 +108,6 @@ def test_an_answer_stays_when_the_server_cannot_be_reached(visit: Open) -> None:
     assert page.evaluate("document.activeElement.id") == "node"
 
 
-@pytest.mark.process
 def test_slow_answer_can_be_cancelled(visit: Open) -> None:
     there = visit()
     page = there.goto(node="topic 3 page 3")
@@ -129,7 +124,6 @@ def test_slow_answer_can_be_cancelled(visit: Open) -> None:
     assert names_of(page) == names
 
 
-@pytest.mark.process
 def test_names_are_completed_by_keys(visit: Open) -> None:
     there = visit()
     page = there.goto(index="near")
@@ -177,7 +171,6 @@ FOCUSED = """() => {
 }"""
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("scripts", [True, False])
 def test_all_can_be_reached_by_keys(visit: Open, scripts: bool) -> None:
     there = visit(java_script_enabled=scripts)
@@ -207,7 +200,6 @@ def test_all_can_be_reached_by_keys(visit: Open, scripts: bool) -> None:
     there.until(name)
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("scripts", [True, False])
 def test_a_name_is_looked_for_on_a_side(visit: Open, scripts: bool) -> None:
     there = visit(java_script_enabled=scripts)
@@ -235,7 +227,6 @@ def test_a_name_is_looked_for_on_a_side(visit: Open, scripts: bool) -> None:
         assert page.input_value("#side") == "item"
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("scripts", [True, False])
 def test_the_form_asks_otherwise(visit: Open, scripts: bool) -> None:
     there = visit(java_script_enabled=scripts)
@@ -262,7 +253,6 @@ def test_the_form_asks_otherwise(visit: Open, scripts: bool) -> None:
     assert [line.split(",")[1] for line in lines[1:]] == names_of(page)
 
 
-@pytest.mark.process
 def test_list_map_and_reasons_stand_side_by_side(visit: Open) -> None:
     page = visit(viewport={"width": 1280, "height": 900}).goto(
         node="topic 0 page 0", why="topic 0 page 1"
@@ -275,7 +265,6 @@ def test_list_map_and_reasons_stand_side_by_side(visit: Open) -> None:
     assert page.evaluate("document.fonts.check('14px Inter')")
 
 
-@pytest.mark.process
 def test_a_row_is_chosen_by_a_click_and_the_list_walked_by_keys(visit: Open) -> None:
     there = visit(viewport={"width": 1280, "height": 900})
     page = there.goto(node="topic 0 page 0")
@@ -300,7 +289,6 @@ def test_a_row_is_chosen_by_a_click_and_the_list_walked_by_keys(visit: Open) -> 
     there.until(names[1])
 
 
-@pytest.mark.process
 def test_reasons_stand_in_their_row_on_a_phone(visit: Open) -> None:
     page = visit(viewport={"width": 390, "height": 800}).goto(node="topic 0 page 0")
     page.locator("tr[data-rank='2'] a.ask").click()
@@ -311,7 +299,6 @@ def test_reasons_stand_in_their_row_on_a_phone(visit: Open) -> None:
     assert small == []
 
 
-@pytest.mark.process
 def test_a_group_is_shown_alone(visit: Open) -> None:
     page = visit(viewport={"width": 1280, "height": 900}).goto(node="topic 0 page 0", index="near")
     chips = page.locator(".chips button")
@@ -330,7 +317,6 @@ def test_a_group_is_shown_alone(visit: Open) -> None:
     assert page.locator(".dim").count() == 0
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing(visit: Open, scheme: str) -> None:
     axe = pytest.importorskip(
@@ -362,7 +348,6 @@ def test_axe_finds_nothing(visit: Open, scheme: str) -> None:
         assert told == [], (path, query)
 
 
-@pytest.mark.process
 def test_the_address_remembers_the_walk(visit: Open) -> None:
     there = visit()
     page = there.goto(node="topic 3 page 3")
@@ -381,7 +366,6 @@ def test_the_address_remembers_the_walk(visit: Open) -> None:
     assert page.locator(".trail a").count() == 0
 
 
-@pytest.mark.process
 def test_settings_apply_at_once_and_keep_what_is_typed(visit: Open) -> None:
     there = visit()
     page = there.goto(node="topic 3 page 3")

@@ -1,7 +1,10 @@
-"""A client that is generated from the OpenAPI document has all operations, and they work."""
+"""The OpenAPI document is true: a client generated from it has all operations, and they work; and
+no request that it allows, or does not, has an answer that it does not describe.
+"""
 
 import importlib
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,14 +13,9 @@ from typing import Any
 
 import pytest
 
-from tests.server.conftest import Server, Start
+from tests.server.conftest import Server
 
-pytest.importorskip("openapi_python_client", reason="the extra dev is not installed")
-
-
-@pytest.fixture(scope="module")
-def server(folder: Path, start: Start) -> Server:
-    return start(str(folder / "web.index"), "--target-latency", "10000")
+pytestmark = pytest.mark.process
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +28,7 @@ def client(
     document: Any, server: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Any]:
     """The package, and a client of the server; what was generated says if anything was left out."""
+    pytest.importorskip("openapi_python_client", reason="the extra dev is not installed")
     place = tmp_path_factory.mktemp("client")
     (place / "openapi.json").write_text(json.dumps(document))
     (place / "config.yml").write_text("package_name_override: cocite_client\npost_hooks: []\n")
@@ -50,7 +49,6 @@ def named(text: str) -> str:
     return "".join(filter(str.isalnum, text)).lower()
 
 
-@pytest.mark.process
 def test_no_schema_is_called_like_what_is_generated_for_a_parameter(document: Any) -> None:
     """Classes of an operation are called by it and a parameter, or a property of its body."""
     made: dict[str, str] = {}
@@ -71,7 +69,6 @@ def test_no_schema_is_called_like_what_is_generated_for_a_parameter(document: An
     assert len({named(schema) for schema in schemas}) == len(schemas)
 
 
-@pytest.mark.process
 def test_all_client_operations_answer(client: Any, document: Any, server: Server) -> None:
     arguments: dict[str, dict[str, Any]] = {
         "related": {"node": ["red"], "k": 3},
@@ -109,3 +106,20 @@ def test_all_client_operations_answer(client: Any, document: Any, server: Server
     )
     assert isinstance(unknown, models.Problem)
     assert "red" in unknown.suggestions
+
+
+def test_the_reference_is_true(server: Server, tmp_path: Path) -> None:
+    """Schemathesis asks what the OpenAPI document allows, and what it does not: no fault, and no
+    answer that the document does not describe.
+    """
+    program = shutil.which("schemathesis", path=str(Path(sys.executable).parent))
+    if program is None:
+        pytest.skip("schemathesis is not installed")
+    checks = "not_a_server_error,status_code_conformance,content_type_conformance,"
+    checks += "response_headers_conformance,response_schema_conformance"
+    command = [program, "run", f"http://127.0.0.1:{server.port}/openapi.json", "--checks", checks]
+    command += ["--max-examples", "6", "--seed", "1", "--generation-database", "none"]
+    command += ["--phases", "examples,coverage,fuzzing", "--no-color"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert done.returncode == 0, "\n".join(line[:300] for line in done.stdout.splitlines()[-80:])
+    assert "Tested: 9" in done.stdout

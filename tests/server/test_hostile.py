@@ -8,7 +8,7 @@ import pytest
 from tests.server.browser import Open
 from tests.server.hostile import PAYLOADS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.process]
 
 _ALL_MATCH = """text => {
   const decoded = shown => { try { return decodeURIComponent(shown); } catch { return shown; } };
@@ -19,7 +19,6 @@ _ALL_MATCH = """text => {
 """Whether there are suggestions, and all have the text, as names match whether encoded or not."""
 
 
-@pytest.mark.process
 def test_hostile_names_are_text(visit: Open) -> None:
     assert len(PAYLOADS) == 200
     there = visit()

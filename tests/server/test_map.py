@@ -10,7 +10,7 @@ import pytest
 
 from tests.server.browser import Open
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.process]
 
 BOXES = """selector => [...document.querySelectorAll(selector)]
     .filter(each => getComputedStyle(each).display !== "none")
@@ -23,7 +23,6 @@ PLACES = """() => Object.fromEntries([...document.querySelectorAll("svg.map a")]
 }))"""
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("width", [390, 768, 1280, 1920])
 def test_labels_are_apart_at_their_real_size(visit: Open, width: int) -> None:
     there = visit(viewport={"width": width, "height": 900})
@@ -47,7 +46,6 @@ def test_labels_are_apart_at_their_real_size(visit: Open, width: int) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.process
 def test_a_map_is_one_tab_stop_and_arrows_reach_all(visit: Open) -> None:
     page = visit().goto(node="topic 0 page 0", index="near")
     page.wait_for_selector("svg.map.live")
@@ -72,7 +70,6 @@ def test_a_map_is_one_tab_stop_and_arrows_reach_all(visit: Open) -> None:
     assert page.locator(".card").is_hidden()
 
 
-@pytest.mark.process
 def test_keys_and_buttons_zoom_and_fit(visit: Open) -> None:
     page = visit().goto(node="topic 0 page 0", index="near")
     page.wait_for_selector("svg.map.live")
@@ -95,7 +92,6 @@ def test_keys_and_buttons_zoom_and_fit(visit: Open) -> None:
     assert page.evaluate(PLACES) == before
 
 
-@pytest.mark.process
 def test_a_page_is_expanded_in_place(visit: Open) -> None:
     page = visit().goto(node="topic 0 page 0", k=4)
     page.wait_for_selector("svg.map.live")
@@ -116,7 +112,6 @@ def test_a_page_is_expanded_in_place(visit: Open) -> None:
     assert page.evaluate(PLACES) == shown
 
 
-@pytest.mark.process
 def test_shared_pages_stay_near_from_one_map_to_the_next(visit: Open) -> None:
     there = visit(reduced_motion="reduce")
     page = there.goto(node="topic 0 page 0", index="near")
@@ -147,7 +142,6 @@ def test_shared_pages_stay_near_from_one_map_to_the_next(visit: Open) -> None:
     assert moved(0, 1) <= 1.25 * min(others)  # the frame is an ellipse: near the best
 
 
-@pytest.mark.process
 def test_maps_are_kept_as_files(visit: Open, tmp_path: Path) -> None:
     page = visit().goto(node="topic 0 page 0", index="near")
     page.wait_for_selector("svg.map.live")

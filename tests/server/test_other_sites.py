@@ -25,7 +25,7 @@ from tests.server.hostile import PAYLOADS
 if TYPE_CHECKING:
     pass
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.process]
 ROOT = Path(__file__).parents[2]
 
 
@@ -35,7 +35,6 @@ def elsewhere(worlds: Server) -> Iterator[tuple[str, Path]]:
     yield from hosted(worlds.site.parent)  # type: ignore[attr-defined]
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("levels", [0, 1, 2])
 def test_static_lists_are_found_by_their_names(
     visit: Open, elsewhere: tuple[str, Path], levels: int, monkeypatch: pytest.MonkeyPatch
@@ -68,7 +67,6 @@ def test_static_lists_are_found_by_their_names(
         assert shown == [hit.title or hit.node for hit in hits]
 
 
-@pytest.mark.process
 def test_lists_in_other_sites(visit: Open, worlds: Server, elsewhere: tuple[str, Path]) -> None:
     base, root = elsewhere
     ours = f"http://127.0.0.1:{worlds.port}"
@@ -179,6 +177,7 @@ ASKED = {
 }
 
 
+@pytest.mark.chosen
 def test_folder_shows_lists_below_a_root(visit: Open, published: tuple[str, Path]) -> None:
     base, top = published
     check_lists(visit().page, f"{base}/docs%20v2/", cocite.open(top / "less.index"), ASKED)

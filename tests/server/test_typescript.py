@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.server.conftest import Server, Start
+from tests.server.conftest import Server
 
 pytestmark = pytest.mark.process
 
@@ -48,11 +48,6 @@ def run(place: Path, *command: str) -> str:
     done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
-
-
-@pytest.fixture(scope="module")
-def server(folder: Path, start: Start) -> Server:
-    return start(str(folder / "web.index"), "--target-latency", "10000")
 
 
 @pytest.fixture(scope="module")

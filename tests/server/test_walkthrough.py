@@ -10,7 +10,7 @@ import pytest
 from tests.server.browser import Open
 from tests.server.test_map import BOXES
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.process]
 
 SLOWEST = 500
 """Milliseconds of a request, at most."""
@@ -38,7 +38,6 @@ AGAIN = """async address => {
 }"""
 
 
-@pytest.mark.process
 @pytest.mark.parametrize(
     ("width", "scheme"), [(390, "dark"), (768, "light"), (1280, "dark"), (1920, "light")]
 )
