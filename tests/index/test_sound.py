@@ -97,7 +97,7 @@ FAULTS: list[tuple[str, str, Callable[[Any], Any], str]] = [
     ("sketch", SHARD, put(15, 1), "bits beyond the last node"),
     ("sketch", SHARD, put(0, 1), "the digest differs"),
     ("links", "in.in_neighbours", back, "does not ascend"),
-    ("links", "in.out_offsets", back, "do not begin and end"),
+    ("links", "in.out_offsets", back, "do not span"),
     ("links", "in.norms", nan, "not finite"),
     ("any", "any.any_neighbours", back, "does not ascend"),
     ("any", "any.degrees", nan, "not finite"),
@@ -109,7 +109,7 @@ FAULTS: list[tuple[str, str, Callable[[Any], Any], str]] = [
     ("text", "none.texts.words", put(-1, 10**6), "not below"),
     ("text", "none.words.letters", put(0, 255), "words do not ascend"),
     ("text", "none.words.letters", put(-1, 255), "a word is not valid UTF-8"),
-    ("text", "none.words.offsets", back, "the beginnings of words do not match"),
+    ("text", "none.words.offsets", back, "word offsets do not span"),
     ("kept", "wanted", back, "page ids do not ascend"),
 ]
 

@@ -162,7 +162,7 @@ def test_refreshed_index_uses_samples_that_know_both(graph: Graph, tmp_path: Pat
     newest = [name for name, run in runs.items() if run.stop > 40]
     blind = without(whole, tmp_path / "blind", *newest)
     assert blind.related("fresh") == []
-    with pytest.raises(Damaged, match="no sample that is left knows"):
+    with pytest.raises(Damaged, match="a node is in no available sample"):
         blind.similarity("fresh", "n7")
 
 

@@ -211,7 +211,7 @@ def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
     told = {"p0": "elk", "nobody": "elk", "p1": "elk", "no one": "deer"}
     with caplog.at_level(logging.WARNING, "cocite"):
         build(graph, tmp_path / "i", told)
-    assert "2 texts of " in caplog.text
+    assert "2 texts in " in caplog.text
     assert "are not for a page of the graph and ignored, for example 'nobody'" in caplog.text
 
 

@@ -69,7 +69,7 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
             twice = name == "any_offsets"
             fault = rows_fault(part.array(name), part.array(members), bound, twice=twice)
         if fault:
-            yield (name if "begin" in fault else members), fault
+            yield (name if "offsets" in fault else members), fault
     for name in part.format.files:
         if part.store.has(part.prefix + name) and part.array(name).dtype.kind == "f":
             values = part.array(name).reshape(-1)
@@ -102,7 +102,7 @@ def _words_fault(offsets: NDArray[np.uint64], letters: Labels) -> str:
     """Describe the damage in concatenated words, which must be in byte order, or return ""."""
     ends = offsets.astype(np.int64)
     if ends[0] != 0 or ends[-1] != letters.size or (np.diff(ends) < 1).any():
-        return "the beginnings of words do not match the letters"
+        return "word offsets do not span the letters"
     whole = letters.tobytes()
     words = [whole[a:b] for a, b in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True)]
     if any(a >= b for a, b in pairwise(words)):
