@@ -34,7 +34,7 @@ def test_refresh_says_what_it_did_and_info_how_old_samples_are(folder: Path, ask
     assert f"14 samples stay, 6 are drawn from {folder / 'h'}" in err
     code, out, err = ask(*refresh(folder, "--fraction", "0.3"))  # as it was repeated
     assert (code, "redrawn  nothing: the index is up to date with this graph" in out) == (0, True)
-    assert f"was already refreshed from this graph ({folder / 'h'}), on 2026-11-20: it" in err
+    assert f"was already refreshed from this graph ({folder / 'h'}), on 2026-11-20, so nothing changes" in err
     again = refresh(folder, "--format", "json", "--memory", "1GB", "--force")
     code, out, _ = ask(*again)
     facts = json.loads(out)
@@ -122,7 +122,7 @@ def test_another_graph_replaces_nothing(folder: Path, ask: Ask, measure: str, na
     for share in ("0.1", "1"):
         code, out, err = ask("refresh", folder / "m", folder / "o", "--fraction", share)
         assert (code, out) == (2, "")
-        assert f"{folder / 'o'} has 0 of 5 nodes of {folder / 'm'}" in err
+        assert f"{folder / 'o'} has only 0 of 5 checked nodes of {folder / 'm'}" in err
         assert f"cocite index {folder / 'o'} -o {folder / 'm'} --overwrite" in err
     assert {file.name: file.read_bytes() for file in (folder / "m").iterdir()} == before
     assert not (folder / "m.building").exists()

@@ -156,7 +156,7 @@ def test_a_library_that_is_missing_is_named_with_its_command() -> None:
     groups += ["pandas", "polars", "arrow", "sklearn"]
     assert [line.rpartition("[")[2].partition("]")[0] for line in said] == groups
     assert all(": pip install " in line for line in said)
-    assert "a table of pandas needs pandas, which is not installed" in said[0]
+    assert "a pandas table needs pandas, which is not installed" in said[0]
     assert done.stderr == ""
     assert issubclass(MissingLibrary, UsageError)
 

@@ -104,7 +104,7 @@ def ask_all(store: Path, names: list[str], outcomes: dict[str, int]) -> None:
         except NotAStore:
             raise
         except UsageError as error:
-            if not any(words in str(error) for words in ("is not a URL", "not pages")):
+            if not any(words in str(error) for words in ("is not a URL", "instead of pages")):
                 raise
 
 

@@ -75,7 +75,7 @@ def test_all_questions_take_the_names_given(label: Callable[[int], Any], tmp_pat
         only_nodes=[a, b],
     )
     assert [hit.node for hit in kept.related(a)] == [b]
-    with pytest.raises(UnknownNode, match="keeps"):
+    with pytest.raises(UnknownNode, match="contains only 2 of the 6 pages"):
         kept.related(c)
     with pytest.raises(UnknownNode, match="no node is named"):
         index.related(("no", "such"))

@@ -187,7 +187,7 @@ def test_fewer_samples_are_those_of_fewer_shards(built: Built) -> None:
     assert (some.samples, some.remote.query_shards) == (10, 2)
     assert some.related("n3") == index.with_samples(2 * SAMPLES // SHARDS).related("n3")
     assert some.answered == (13, 2, SHARDS)
-    with pytest.raises(UsageError, match="ask for 1 to 40"):
+    with pytest.raises(UsageError, match="choose 1 to 40"):
         spread(index).with_samples(41)
 
 
