@@ -36,12 +36,12 @@ def expected(graph: Graph, measure: str, sizes: tuple[int, int]) -> Matrix:
     """The scores of all pairs, by the definition."""
     links, (listed, walked) = adjacency(graph), sizes
     either = links + links.T
-    pushed, scale = oracle.pushed(either, max(100, walked)), oracle.scale(either)
-    if measure == "ppr-pmi":
-        return oracle.jaccard(oracle.expanded(pushed, None, walked, 0, scale))
-    lists = nearest.lists([links.T, links], max(50, listed), 1000, 0.25)
-    both = (lists, listed, 1.0), (pushed, walked, scale)
-    found = [oracle.jaccard(oracle.expanded(rows, lists, keep, 6, top)) for rows, keep, top in both]
+    scale = oracle.scale(either)
+    pushed = oracle.pushed(either, walked, oracle.odd_weight(either))
+    found = [oracle.jaccard(oracle.encoded(pushed, walked, scale))]
+    if measure == "fusion":
+        lists = nearest.lists([links.T, links], listed - 1, 1000, 0.25)
+        found.append(oracle.jaccard(oracle.encoded(lists, listed, 1.0)))
     mean: Matrix = np.mean(found, axis=0)
     return mean
 
@@ -71,7 +71,7 @@ def test_dense_fusion(make_graph: MakeGraph, drawn: tuple[int, Edges], measure: 
 def test_fusion_sizes_keep_so_many_values(make_graph: MakeGraph, measure: str, size: str) -> None:
     """Of a graph whose rows are longer than any size."""
     rng = np.random.default_rng(4)
-    edges = [(int(a), int(b)) for a, b in rng.integers(0, 2500, (5000, 2))]
+    edges = [(int(a), int(b)) for a, b in rng.integers(0, 2500, (15000, 2))]
     graph = make_graph(edges, range(2500))
     index = cocite.build(
         graph, graph.path.with_suffix(f".{measure}.{size}"), measure=measure, size=size
@@ -108,7 +108,7 @@ def test_distant_ids_lists_are_pair_scores(make_graph: MakeGraph, measure: str) 
 def test_index_of_some_nodes_makes_few_rows(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, measure: str
 ) -> None:
-    """They are those of an index of all, and only the rows that they are expanded by are made."""
+    """They are those of an index of all; besides them, only the ends of 400 links are pushed."""
     rng, pushed, push = np.random.default_rng(8), list[int](), kernels.push
     graph = make_graph([(int(a), int(b)) for a, b in rng.integers(0, 2000, (6000, 2))], range(2000))
     whole = cocite.build(graph, graph.path.with_suffix(".whole"), measure=measure)
@@ -121,7 +121,7 @@ def test_index_of_some_nodes_makes_few_rows(
     ids = [*range(700, 790), 5, 1999]
     names = list(map(str, ids))
     some = cocite.build(graph, graph.path.with_suffix(".s"), measure=measure, only_nodes=names)
-    assert sum(pushed) <= len(ids) * (7 if measure == "fusion" else 1)
+    assert sum(pushed) <= len(ids) + 3 * 400
     readers = [RowsReader(index.stored.parts[0]) for index in (whole, some)]
     for family in range(len(readers[0].weights)):
         for place, node in enumerate(sorted(ids)):

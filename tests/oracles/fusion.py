@@ -1,5 +1,5 @@
 """Fusion and PPR-PMI by dense matrices, as ``measures/fusion.py`` defines them: the push one node
-at a time, expansion as a product, and rows compared entry by entry.
+at a time, and rows compared entry by entry.
 """
 
 from collections import deque
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float64]
-MASK = 0xFFFFFFFF
+MASK, MASK64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 RESTART, STAGES = 0.15, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
 
 
@@ -19,27 +19,30 @@ def order(node: int) -> int:
     return node ^ node >> 16
 
 
-def pushed(either: Matrix, keep: int) -> Matrix:
+def pushed(
+    either: Matrix, keep: int, odd: float, stages: tuple[float, ...] | None = None
+) -> Matrix:
     """Row u: the values P(u); ``either[u, v]`` is the weight of the links between u and v."""
     degrees, found = either.sum(axis=1), np.zeros_like(either)
-    stages = STAGES if degrees.sum() < 1e5 else STAGES[:-1]
+    if stages is None:
+        stages = STAGES if degrees.sum() < 1e5 else STAGES[:-1]
     for source in np.flatnonzero(degrees).tolist():
-        settled, residual = np.zeros(len(either)), np.zeros(len(either))
-        residual[source] = 1.0
+        settled, residual = np.zeros(len(either)), np.zeros((2, len(either)))
+        residual[0, source] = 1.0
         reached = [source]
         for eps in stages:
-            queue = deque(v for v in reached if residual[v] >= eps * degrees[v])
+            queue = deque(v for v in reached if residual[:, v].sum() >= eps * degrees[v])
             while queue:
                 node = queue.popleft()
-                share = (1 - RESTART) * residual[node] / degrees[node]
-                settled[node] += RESTART * residual[node]
-                residual[node] = 0.0
+                settled[node] += RESTART * (residual[0, node] + odd * residual[1, node])
+                share = (1 - RESTART) / degrees[node] * residual[::-1, node]
+                residual[:, node] = 0.0
                 for other in np.flatnonzero(either[node]).tolist():
-                    before = residual[other]
-                    residual[other] += share * either[node, other]
+                    before = residual[:, other].sum()
+                    residual[:, other] += share * either[node, other]
                     if other not in reached:
                         reached.append(other)
-                    if before < eps * degrees[other] <= residual[other]:
+                    if before < eps * degrees[other] <= residual[:, other].sum():
                         queue.append(other)
             if (settled >= eps * degrees).sum() >= keep:
                 break
@@ -50,6 +53,35 @@ def pushed(either: Matrix, keep: int) -> Matrix:
     return found
 
 
+def hashed(word: int) -> int:
+    """What draws the links: the finalizer of SplitMix64, of the word and the golden ratio."""
+    word = (word + 0x9E3779B97F4A7C15) & MASK64
+    word = ((word ^ word >> 30) * 0xBF58476D1CE4E5B9) & MASK64
+    word = ((word ^ word >> 27) * 0x94D049BB133111EB) & MASK64
+    return word ^ word >> 31
+
+
+def odd_weight(either: Matrix) -> float:
+    """What a walk with an odd number of steps counts."""
+    links = [
+        (u, v)
+        for u, row in enumerate(either)
+        for v in np.flatnonzero(row).tolist()
+        for _ in range(int(row[v]))
+    ]
+    if not links:
+        return 0.25
+    alike = jaccard(encoded(pushed(either, 100, 0.0, STAGES[:3]), 100, scale(either)))
+    linked = apart = 0.0
+    for probe in range(400):
+        u, v = links[hashed(probe) % len(links)]
+        _, w = links[hashed(400 + probe) % len(links)]
+        if u not in (v, w):
+            linked += float(alike[u, v])
+            apart += float(alike[u, w])
+    return 0.25 if linked > apart else 0.0
+
+
 def scale(either: Matrix) -> float:
     """The value of the code 255 of pushed rows."""
     degrees = either.sum(axis=1)
@@ -57,18 +89,10 @@ def scale(either: Matrix) -> float:
     return float(np.log(linked.sum() / linked.min())) if linked.size else 1.0
 
 
-def expanded(rows: Matrix, lists: Matrix | None, keep: int, others: int, scale: float) -> Matrix:
-    """The codes of rows, each with the mean of those of the ``others`` nearest to it."""
-    made = rows.copy()
-    if lists is not None:
-        for node, row in enumerate(lists):
-            near = [v for v in np.flatnonzero(row).tolist() if v != node]
-            near = sorted(near, key=lambda v: (-row[v], order(v)))[:others]
-            if near:
-                weights = row[near] / row[near].sum()
-                made[node] = 0.5 * rows[node] + 0.5 * weights @ rows[near]
-    found = np.zeros_like(made)
-    for node, row in enumerate(made):
+def encoded(rows: Matrix, keep: int, scale: float) -> Matrix:
+    """The codes of the largest values of each row."""
+    found = np.zeros_like(rows)
+    for node, row in enumerate(rows):
         best = sorted(np.flatnonzero(row > 0).tolist(), key=lambda v: (-row[v], order(v)))[:keep]
         found[node, best] = np.rint(255 * np.sqrt(row[best] / scale))
     return found

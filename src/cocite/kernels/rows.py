@@ -1,4 +1,4 @@
-"""Rows of the nodes nearest to each node: computed by a push, expanded, quantized and compared.
+"""Rows of the nodes nearest to each node: computed by a push, and compared.
 
 ``push`` computes rows by personalized PageRank along links in both directions. With p(u, v) the
 fraction of walks from u that end at v, and d(v) the degree of v, a row contains the ``keep``
@@ -6,12 +6,13 @@ largest positive values of
 
     value(u, v) = log(p(u, v) * volume / d(v))          volume: the sum of all degrees
 
-Nodes with residual r(v) >= eps d(v) are pushed, first in, first out; then the error of p(v) / d(v)
-is at most eps. The threshold eps falls in stages, until ``keep`` nodes have p(v) / d(v) >= eps.
+A walk with an odd number of steps counts ``odd`` instead of 1. So each node has two residuals, of
+walks with an even and with an odd number of steps so far. Nodes whose residuals add up to at least
+eps d(v) are pushed, first in, first out; then the error of p(v) / d(v) is at most eps. The
+threshold eps falls in stages, until ``keep`` nodes have p(v) / d(v) >= eps.
 
-``expand`` averages a row with the mean of the rows of its nearest nodes, weighted by nearness. The
-largest values are quantized: code = round(255 sqrt(value / top)), so that small values keep their
-ratios. A code represents the integer code**2.
+A value is stored as code = round(255 sqrt(value / top)), so that small values keep their ratios. A
+code represents the integer code**2.
 
 Rows are compared by the weighted Jaccard index of these integers, family by family:
 
@@ -22,9 +23,9 @@ Ties go to nodes with the smaller hash, because ids often follow topics. The row
 those of family f - 1, and so do its columns, as many in each family. Ids and offsets are checked
 during use, because files are opened unverified.
 
-A push costs 3 ns per link read; a list 0.3 to 1.2 ns per holder of each entry in the row. Source:
+A push costs 4 ns per link read; a list 0.3 to 1.2 ns per holder of each entry in the row. Source:
 Andersen, Chung, Lang 2006 for the push; Levy, Goldberg 2014 for pointwise mutual information in
-rows; Chum et al. 2007, *Total recall*, for the expansion.
+rows.
 """
 
 from __future__ import annotations
@@ -43,7 +44,6 @@ from cocite.kernels.totals import enter
 DAMAGED = -1
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
-_CODES = 255.0
 _RUN = np.uint64(16)
 """Holders to process at a time."""
 _REACHED = 1e-300
@@ -65,15 +65,15 @@ def _by_id(values: Any, nodes: Any, size: Any, keys: Any, ids: Any, out: Any, us
 
 @helper
 def _push_stage(
-    links: Any, restart: Any, eps: Any, state: Any, settled: Any, queue: Any, found: Any, count: Any
+    links: Any, restart: Any, odd: Any, eps: Any, state: Any, queue: Any, found: Any, count: Any
 ) -> Any:
-    """Push nodes with residual >= ``eps`` times degree; return the number of nodes reached."""
+    """Push nodes with residuals >= ``eps`` times degree; return the number of nodes reached."""
     offsets, neighbors, weights = links
     size = np.uint64(queue.size)
     head = tail = waiting = _ZERO64
     for i in range(count):
         node = found[i]
-        if state[node, 0] >= eps * state[node, 1]:
+        if state[node, 0] + state[node, 1] >= eps * state[node, 3]:
             queue[tail] = node
             tail += _ONE64
             waiting += _ONE64
@@ -83,18 +83,21 @@ def _push_stage(
         node = queue[head]
         head = _ZERO64 if head + _ONE64 == size else head + _ONE64
         waiting -= _ONE64
-        residual = state[node, 0]
-        settled[node] += restart * residual
-        share = (1.0 - restart) * residual / state[node, 1]
-        state[node, 0] = _REACHED
+        even, uneven = state[node, 0], state[node, 1]
+        state[node, 2] += restart * (even + odd * uneven)
+        share = (1.0 - restart) / state[node, 3]
+        even, uneven = share * uneven, share * even
+        state[node, 0], state[node, 1] = _REACHED, 0.0
         for link in range(offsets[node], offsets[np.uint64(node) + _ONE64]):
             other = neighbors[link]
-            given = share * np.float64(weights[link]) if weights.size > 0 else share
-            before, least = state[other, 0], eps * state[other, 1]
+            weight = np.float64(weights[link]) if weights.size > 0 else 1.0
+            here, there = state[other, 0], state[other, 1]
+            before, least = here + there, eps * state[other, 3]
             found[count] = other  # no branch: it would be unpredictable
             count += _ONE64 if before == 0.0 else _ZERO64
-            state[other, 0] = before + given
-            if (before < least) & (before + given >= least):
+            here, there = here + even * weight, there + uneven * weight
+            state[other, 0], state[other, 1] = here, there
+            if (before < least) & (here + there >= least):
                 queue[tail] = other
                 tail = _ZERO64 if tail + _ONE64 == size else tail + _ONE64
                 waiting += _ONE64
@@ -102,10 +105,10 @@ def _push_stage(
 
 
 @helper
-def _enough(state: Any, settled: Any, found: Any, count: Any, keep: Any, eps: Any) -> Any:
+def _enough(state: Any, found: Any, count: Any, keep: Any, eps: Any) -> Any:
     for i in range(count):
         node = found[i]
-        keep -= 1 if settled[node] >= eps * state[node, 1] else 0
+        keep -= 1 if state[node, 2] >= eps * state[node, 3] else 0
     return keep <= 0
 
 
@@ -113,26 +116,26 @@ def _enough(state: Any, settled: Any, found: Any, count: Any, keep: Any, eps: An
 def push(
     links: tuple[U64s, U32s, F32s],
     stages: F64s,
-    numbers: tuple[F64, F64],
+    numbers: tuple[F64, F64, F64],
     first: I64,
-    room: tuple[OutF64s2, OutF64s, OutU32s, OutU32s, OutF64s, OutU32s, OutU64s],
+    room: tuple[OutF64s2, OutU32s, OutU32s, OutF64s, OutU32s, OutU64s],
     out: tuple[OutU64s, OutU32s, OutF32s],
 ) -> I64:
     """Compute the rows of nodes ``first``, ``first + 1``, ...; return their number of entries.
 
     ``links`` is (offsets, neighbors, weights), with empty weights if all are equal. ``stages`` are
-    the thresholds, ``numbers`` is (volume, restart probability). ``room`` is (state
-    float64[nodes, 2]: residuals, all 0, and degrees; settled float64[nodes], all 0; queue and found
-    uint32[nodes + 1]; best float64[keep], kept uint32[keep], keys uint64[keep]). ``out`` is (counts
-    uint64[rows], ids, values), with space for ``keep`` entries per row. The row of a node without
-    links is empty.
+    the thresholds, ``numbers`` is (volume, restart probability, odd). ``room`` is (state
+    float64[nodes, 4]: residuals of walks with an even and with an odd number of steps, and settled
+    values, all 0, and degrees; queue and found uint32[nodes + 1]; best float64[keep], kept
+    uint32[keep], keys uint64[keep]). ``out`` is (counts uint64[rows], ids, values), with space for
+    ``keep`` entries per row. The row of a node without links is empty.
     """
-    state, settled, queue, found, best, kept, keys = room
+    state, queue, found, best, kept, keys = room
     counts, nodes, values = out
-    volume, restart = numbers
+    volume, restart, odd = numbers
     keep, used = best.size, 0
     for row in range(counts.size):
-        if state[first + row, 1] == 0.0:
+        if state[first + row, 3] == 0.0:
             counts[row] = np.uint64(0)
             continue
         state[first + row, 0] = 1.0
@@ -140,14 +143,14 @@ def push(
         count = 1
         for stage in range(stages.size):
             eps = stages[stage]
-            count = _push_stage(links, restart, eps, state, settled, queue, found, count)
-            if _enough(state, settled, found, count, keep, eps):
+            count = _push_stage(links, restart, odd, eps, state, queue, found, count)
+            if _enough(state, found, count, keep, eps):
                 break
         size = 0
         for i in range(count):
             node = found[i]
-            ratio = settled[node] / state[node, 1] * volume
-            state[node, 0] = settled[node] = 0.0
+            ratio = state[node, 2] / state[node, 3] * volume
+            state[node, 0] = state[node, 1] = state[node, 2] = 0.0
             if ratio > 1.0:
                 size = offer(best, kept, size, node, ratio)
         for i in range(size):
@@ -155,73 +158,6 @@ def push(
         _by_id(best, kept, size, keys, nodes, values, used)
         counts[row] = np.uint64(size)
         used += size
-    return used
-
-
-@helper
-def _add_row(rows: Any, row: Any, weight: Any, sums: Any, found: Any, count: Any) -> Any:
-    offsets, ids, values = rows
-    for i in range(np.int64(offsets[row]), np.int64(offsets[row + 1])):
-        node, value = ids[i], weight * np.float64(values[i])
-        found[count] = node
-        count += 1 if (sums[node] == 0.0) & (value > 0.0) else 0
-        sums[node] += value
-    return count
-
-
-@kernel
-def expand(
-    near: tuple[U64s, U32s, F32s],
-    rows: tuple[U64s, U32s, F32s],
-    scale: F64,
-    pages: U32s,
-    room: tuple[OutF64s, OutU32s, OutF64s, OutU32s, OutU64s, OutF64s, OutU32s],
-    out: tuple[OutU64s, OutU32s, OutU8s, OutU32s],
-) -> I64:
-    """Compute the codes of the expanded rows of some ``pages``; return their number of entries.
-
-    ``near`` are the lists of nearest nodes, each including the node itself, and ``rows`` the rows
-    to expand, both (offsets, ids, values); ``scale`` is the value of code 255. ``room`` is (sums
-    float64[columns], all 0, found uint32[columns + 1], best float64[keep], kept uint32[keep], keys
-    uint64[keep], nearest float64[others], their ids uint32[others]), for ``keep`` entries per row
-    and ``others`` neighbors. ``out`` is (counts uint64[pages], ids, codes, norms uint32[pages]).
-    """
-    offsets, listed, nearness = near
-    sums, found, best, kept, keys, nearest, others = room
-    counts, out_ids, codes, norms = out
-    used = 0
-    for i in range(pages.size):
-        page = np.int64(pages[i])
-        many, total = 0, 0.0
-        if nearest.size > 0:
-            for at in range(np.int64(offsets[page]), np.int64(offsets[page + 1])):
-                if np.int64(listed[at]) != page:
-                    value = np.float64(nearness[at])
-                    many = offer(nearest, others, many, listed[at], value)
-            sort(nearest, others, many)
-        for j in range(many):
-            total += nearest[j]
-        count = _add_row(rows, page, 0.5 if many > 0 else 1.0, sums, found, 0)
-        for j in range(many):
-            weight = 0.5 * nearest[j] / total
-            count = _add_row(rows, np.int64(others[j]), weight, sums, found, count)
-        size = 0
-        for j in range(count):
-            node = found[j]
-            size = offer(best, kept, size, node, sums[node])
-            sums[node] = 0.0
-        for j in range(size):
-            best[j] = np.rint(_CODES * np.sqrt(min(1.0, best[j] / scale)))
-        _by_id(best, kept, size, keys, out_ids, codes, used)
-        end, norm = used, np.uint32(0)
-        for j in range(used, used + size):
-            code = codes[j]
-            if code > 0:
-                out_ids[end], codes[end] = out_ids[j], code
-                norm += np.uint32(code) * np.uint32(code)
-                end += 1
-        counts[i], norms[i] = np.uint64(end - used), norm
-        used = end
     return used
 
 

@@ -3,32 +3,35 @@
 Each node has two sparse rows of weights over nodes, compared by the weighted Jaccard index:
 
     J(a, b)     = sum over x of min(a(x), b(x)) / sum over x of max(a(x), b(x))
-    score(u, v) = 1/2 J(N'(u), N'(v)) + 1/2 J(P'(u), P'(v))
+    score(u, v) = 1/2 J(N(u), N(v)) + 1/2 J(P(u), P(v))
 
     N(v)   as in ``measures/snn.py``: the nodes nearest to v by common neighbors, and v with value
            1; a node counts as its own neighbor, with a quarter of its weight
     P(v)   log(p(v, x) * volume / d(x)) for the nodes x with the largest values above 0; p(v, x) is
            the personalized PageRank of x from v on the undirected graph, with restart probability
            0.15, d(x) the degree of x in that graph, and volume the sum of all degrees
-    R'(v)  1/2 R(v) + 1/2 sum of w(x) R(x) over the first six nodes x in N(v), w(x) being their
-           nearness divided by its sum; only the largest values are stored, 50 in N' and 100 in P'
+
+In p, walks with an odd number of steps count a quarter: they end at the neighbors of similar nodes,
+walks with an even number of steps at similar nodes. In graphs whose links join unlike nodes (users
+and products, buyers and sellers), they do not count. To find out, a build compares the ends of 400
+links: linked nodes are unlike if their walks with an even number of steps agree no more than those
+of ends of different links.
 
 ``ppr-pmi`` is J(P(u), P(v)). P is the positive pointwise mutual information of a walk's two ends,
 the matrix that node embeddings factorize. N finds similar nodes, but scores most pairs 0; P reaches
 all connected nodes.
 
 Convention: values are stored in 8 bits, code = round(255 sqrt(value / scale)), and scores are exact
-functions of the codes. The scale is the largest possible value: 1 for N' and log(volume / least
-degree) for P'. Ties go to the node with the smaller hash. The push stops when the error of p(v, x)
+functions of the codes. The scale is the largest possible value: 1 for N and log(volume / least
+degree) for P. Ties go to the node with the smaller hash. The push stops when the error of p(v, x)
 / d(x) is below 3e-5 (1e-5 if the volume is below 1e5), or earlier if all values in the row exceed
-their possible error. ``size`` sets the values per row of N' and P': 30 and 50 (small), 50 and 100,
+their possible error. ``size`` sets the values per row of N and P: 30 and 50 (small), 50 and 100,
 or 100 and 200 (large). A node scores 1 with itself. Walks use link weights; N ignores them.
 
-The index takes 10 bytes per value, about 1.5 kB per node. A build computes one list and one push
+The index takes 10 bytes per value, about 1.3 kB per node. A build computes one list and one push
 per node. A query takes one addition per entry that its rows share with other rows.
 Source: Jarvis, Patrick 1973 and Zhong et al. 2017 for N (``measures/snn.py``); Levy, Goldberg 2014,
-*Neural word embedding as implicit matrix factorization*, and Qiu et al. 2018, *NetMF*, for P; Chum
-et al. 2007, *Total recall*, for the expansion.
+*Neural word embedding as implicit matrix factorization*, and Qiu et al. 2018, *NetMF*, for P.
 """
 
 from __future__ import annotations
@@ -42,7 +45,7 @@ OWN = 0.25
 had nothing else in common; with 0, sparse graphs would have few near nodes.
 """
 SIZES = {"small": (30, 50), "default": (50, 100), "large": (100, 200)}
-"""Values per row of N' and of P'."""
+"""Values per row of N and of P."""
 SIZE = Setting(
     "size",
     "default",

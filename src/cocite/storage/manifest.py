@@ -39,7 +39,7 @@ from cocite.storage.arrays import (
 from cocite.storage.atomic import MARK, staged_file
 
 MANIFEST = "manifest.json"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 _MAX_MANIFEST = 1 << 24
 _PIECE = 1 << 20
 """Bytes of an array per read."""

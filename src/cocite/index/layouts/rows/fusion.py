@@ -1,28 +1,27 @@
 """Builder of the layout ``rows``.
 
-    lists       N, for every node, by the builder of ``nearest``
+    lists       N, for every node, by the makers of ``nearest``
     pushed      P, for every node: personalized PageRank, ignoring link direction
-    rows        for each family: expanded, quantized, and written in order
     columns     the transpose of each family's rows
 
-A row depends only on the graph and the settings. All threads make rows, which are collected in
-order, so threads, memory, machines, and interruptions never change a byte. Cluster nodes make lists
-and pushes only. Lists and pushes are also logged, so that a killed build can resume after them.
+A row depends only on the graph and the settings. All threads make rows, which are quantized and
+written in order, so threads, memory, machines, and interruptions never change a byte. Cluster nodes
+only make rows. Rows are also logged, so that a killed build can resume.
 
 An index needs 10 bytes per entry, and 20 per node and family; until publication, logs need 8 more
-per entry. A build needs memory for the links twice, 56 bytes per node and 32 per node and thread,
-and 8 bytes per entry of lists and pushed rows. With less memory, it uses scratch files and one
-thread. Source: ``measures/fusion.py``.
+per entry. A build needs memory for the links twice, 56 bytes per node and 40 per node and thread.
+With less memory, links are in scratch files, and there is one thread. Source:
+``measures/fusion.py``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
-from itertools import pairwise, repeat
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -33,7 +32,7 @@ from cocite.cluster import in_order
 from cocite.constants import Ids
 from cocite.deadline import clock
 from cocite.errors import ResourceError
-from cocite.graph.blocks import Links, cut_blocks
+from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.links.build import link_degrees
@@ -42,37 +41,31 @@ from cocite.index.layouts.rows.fusion_reader import RowsFormat
 from cocite.index.layouts.rows.joined import READ, columns_of, join_rows
 from cocite.index.layouts.rows.local import (
     Codes,
-    MixedRows,
     OldRows,
     RowArrays,
     report_file,
     staleness,
+    with_old,
 )
-from cocite.index.layouts.rows.neighbors import (
-    Making,
-    NearestBuilder,
-    Rows,
-    collected,
-    making,
-)
+from cocite.index.layouts.rows.neighbors import NearestBuilder, Rows, logged, making
 from cocite.measures import PartSettings
 from cocite.measures.evidence import floor_text
 from cocite.measures.fusion import OWN, SIZE, SIZES
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS, SNN
 from cocite.resources import format_least, resident, short_of
 from cocite.storage import Entry, disk, evict, staged_file
-from cocite.storage.spool import Scratch
 
 RESTART = 0.15
 STAGES = 1e-3, 3e-4, 1e-4, 3e-5
 LAST_STAGE, SMALL = 1e-5, 1e5
 """An additional stage for graphs whose total degree (or link weight, from both ends) is less."""
-KEPT, KEEP = 50, 100
-"""Minimum entries of rows of N and of P before expansion."""
-OTHERS = 6
-"""Number of nodes whose rows are added to a row."""
+ODD, PROBES, _PROBE_STAGES = 0.25, 400, 3
+"""Weight of walks with an odd number of steps in graphs whose links join similar nodes; number of
+links that decide whether they do, and stages of the pushes from their ends.
+"""
+_PROBED, _CODES = 100, 255.0
 
-_NODE, _THREAD, _OLD = 56, 32, 24
+_NODE, _THREAD, _OLD = 56, 40, 24
 """Bytes per node: for the build, for each thread, and for retained rows."""
 _LEAST, _BUFFERS = 30 << 20, 4 << 20
 """Minimum bytes of a build besides nodes, and bytes of buffers and code."""
@@ -82,20 +75,20 @@ read maps more of a file.
 """
 _AWAY = 16
 """Number of consecutive steps in a chunk for another machine."""
-_PILOTS, _EXPANDED = 200, 20
-_SHARES = (0.3, 0.5, 0.1, 0.1)
+_PILOTS = 200
+_SHARES = (0.35, 0.55, 0.1)
 """Each stage's approximate fraction of the total time."""
 
 
 @dataclass(frozen=True)
 class Family:
-    """Rows to write: ``rows``, expanded by ``lists`` unless None, with ``keep`` entries each.
-    ``scale`` is the value of code 255, ``weight`` the family's weight in scores.
+    """Rows to write. ``makers`` returns one function per thread that makes rows, ``step`` nodes at
+    a time; ``scale`` is the value of code 255, ``weight`` the family's weight in scores.
     """
 
-    rows: Links
-    lists: Links | None
-    keep: int
+    name: str
+    makers: Callable[[], list[Callable[[range], Rows]]]
+    step: int
     scale: float
     weight: float
 
@@ -108,22 +101,26 @@ class Pusher:
         links: Links,
         degrees: NDArray[np.float64],
         keep: int,
-        most: int,
-        after: Callable[[], None],
+        odd: float,
+        most: int = 1,
+        after: Callable[[], None] = lambda: None,
+        stages: tuple[float, ...] | None = None,
     ) -> None:
-        """Prepare to push along ``links``, for at most ``most`` nodes per call; ``after`` is called
-        after each call.
+        """Prepare to push along ``links``, for at most ``most`` nodes per call. Walks with an odd
+        number of steps count ``odd``; ``after`` is called after each call.
         """
         weights = np.empty(0, np.float32) if links.weights is None else links.weights
         self._links, self._after = (links.offsets, links.neighbors, weights), after
         volume = float(degrees.sum())
-        stages = (*STAGES, LAST_STAGE) if volume < SMALL else STAGES
-        self._numbers = np.array(stages), (volume, RESTART)
+        if stages is None:
+            stages = (*STAGES, LAST_STAGE) if volume < SMALL else STAGES
+        self._numbers = np.array(stages), (volume, RESTART, odd)
+        state = np.zeros((links.nodes, 4))
+        state[:, 3] = degrees
         self._room = (
-            np.stack((np.zeros(links.nodes), degrees), axis=1),
-            np.zeros(links.nodes),
+            state,
             *(np.empty(links.nodes + 1, np.uint32) for _ in range(2)),
-            *_best(keep),
+            *(np.empty(keep, kind) for kind in (np.float64, np.uint32, np.uint64)),
         )
         self._out = np.empty(most * keep, np.uint32), np.empty(most * keep, np.float32)
 
@@ -139,38 +136,52 @@ class Pusher:
         return counts, ids[:used].copy(), values[:used].copy()
 
 
-class Expander:
-    """Makes rows of codes. Owns scratch memory: use one per thread."""
-
-    def __init__(self, family: Family, most: int, after: Callable[[], None] = lambda: None) -> None:
-        """Prepare to expand a family; other arguments are as in :class:`Pusher`."""
-        self._family, self._after = family, after
-        others = 0 if family.lists is None else OTHERS
-        self._lists = _arrays(family.lists or family.rows)
-        self._room = (
-            np.zeros(family.rows.nodes),
-            np.empty(family.rows.nodes + 1, np.uint32),
-            *_best(family.keep),
-            *_best(others)[:2],
-        )
-        size = most * family.keep
-        self._out = np.empty(size, np.uint32), np.empty(size, np.uint8)
-
-    def __call__(self, pages: Ids) -> Codes:
-        """Return the counts, ids, codes and norms of the pages' rows."""
-        from cocite.kernels import rows
-
-        counts, norms = np.zeros(pages.size, np.uint64), np.zeros(pages.size, np.uint32)
-        ids, codes = self._out
-        out, made = (counts, ids, codes, norms), _arrays(self._family.rows)
-        used = rows.expand(self._lists, made, self._family.scale, pages, self._room, out)
-        self._after()
-        return counts, ids[:used].copy(), codes[:used].copy(), norms
+def encode(rows: Rows, scale: float) -> Codes:
+    """Return the counts, ids, codes and norms of rows, without entries of code 0."""
+    counts, ids, values = rows
+    codes = np.rint(_CODES * np.sqrt(np.minimum(1.0, values.astype(np.float64) / scale)))
+    row = np.repeat(np.arange(counts.size), counts.astype(np.int64))
+    norms, stay = np.bincount(row, codes**2, counts.size), codes > 0
+    left = np.bincount(row[stay], minlength=counts.size)
+    return left.astype(np.uint64), ids[stay], codes[stay].astype(np.uint8), norms.astype(np.uint32)
 
 
-def _best(size: int) -> tuple[NDArray[Any], ...]:
-    """Return the scratch arrays in which a kernel selects the ``size`` best entries."""
-    return np.empty(size), np.empty(size, np.uint32), np.empty(size, np.uint64)
+def odd_weight(links: Links, degrees: NDArray[np.float64], after: Callable[[], None]) -> float:
+    """Return the weight of walks with an odd number of steps: ODD if linked nodes are more similar,
+    by walks with an even number of steps, than ends of different links; else 0.
+
+    Compares the ends of PROBES links, which a hash of their positions selects.
+    """
+    if not links.edges:
+        return ODD
+    draws = _hashed(2 * PROBES) % np.uint64(links.edges)
+    firsts = np.searchsorted(links.offsets, draws[:PROBES], side="right") - 1
+    ends, others = (links.neighbors[each].tolist() for each in np.split(draws, 2))
+    push = Pusher(links, degrees, _PROBED, 0.0, 1, after, STAGES[:_PROBE_STAGES])
+    scale, found = _scale(degrees), dict[int, tuple[Ids, NDArray[np.float64]]]()
+
+    def similarity(first: int, second: int) -> float:
+        for node in {first, second} - found.keys():
+            _, ids, codes, _ = encode(push(range(node, node + 1)), scale)
+            found[node] = ids, codes.astype(np.float64) ** 2
+        (mine, values), (theirs, weights) = found[first], found[second]
+        _, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
+        common = float(np.minimum(values[here], weights[there]).sum())
+        return common / max(1.0, float(values.sum() + weights.sum()) - common)
+
+    linked = apart = 0.0
+    for node, end, other in zip(firsts.tolist(), ends, others, strict=True):
+        if node not in (end, other):
+            linked += similarity(node, end)
+            apart += similarity(node, other)
+    return ODD if linked > apart else 0.0
+
+
+def _hashed(count: int) -> NDArray[np.uint64]:
+    from cocite.kernels.random import GOLDEN, mix
+
+    found: NDArray[np.uint64] = mix(np.arange(count, dtype=np.uint64) + GOLDEN)
+    return found
 
 
 def _scale(degrees: NDArray[np.float64]) -> float:
@@ -186,11 +197,6 @@ def degrees_of(links: Links) -> NDArray[np.float64]:
     return np.concatenate([np.empty(0), *link_degrees(links)])
 
 
-def _arrays(links: Links) -> tuple[NDArray[Any], ...]:
-    assert links.weights is not None
-    return links.offsets, links.neighbors, links.weights
-
-
 class RowsBuilder(RowsFormat, WholeBuilder):
     """Builds the layout ``rows``."""
 
@@ -200,7 +206,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     def _nearest(self) -> NearestBuilder:
         """Return the list builder."""
         settings = self.plan.settings
-        chosen = {NEIGHBORS.name: max(KEPT, self._sizes[0]), MAX_DEGREE.name: settings[MAX_DEGREE]}
+        chosen = {NEIGHBORS.name: self._sizes[0] - 1, MAX_DEGREE.name: settings[MAX_DEGREE]}
         own = PartSettings.checked(SNN.build, chosen)
         plan = replace(self.plan, measure=SNN, settings=own, weighted=False)
         found = NearestBuilder(self.graph, self.links, plan, self.means)
@@ -216,34 +222,22 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return SIZES[self.plan.settings[SIZE]]
 
     @property
-    def pushed_entries(self) -> int:
-        """Return the maximum number of entries in a row of P."""
-        return max(KEEP, self._sizes[1])
-
-    @property
     def step(self) -> int:
         """Return the number of rows that a worker makes at a time."""
         return _FEW if self.streaming else _STEP
 
-    def _need(self, threads: int, entries: float | None = None) -> int:
-        """Return a build's memory with ``entries`` entries per node in lists and pushed rows
-        (default: the maximum).
-        """
+    def _need(self, threads: int) -> int:
+        """Return a build's memory."""
         links = self.links
-        if entries is None:
-            entries = (max(KEPT, self._sizes[0]) + 1) * self._listed + self.pushed_entries
         each = _NODE + threads * _THREAD + _OLD * (self.plan.old is not None)
         held = 2 * links.nbytes * (1 + self.plan.weighted) + each * links.nodes
-        return int(held + 8 * entries * self._row_count) + _BUFFERS
+        return int(held) + _BUFFERS
 
     @property
     def _row_count(self) -> int:
-        """Return the maximum number of nodes with lists and pushed rows: the stored nodes, and the
-        nodes that expand their rows.
-        """
-        if self.plan.wanted is None or self.elsewhere is not None:
-            return self.links.nodes
-        return min(self.links.nodes, (1 + OTHERS * self._listed) * self.plan.wanted.count)
+        """Return the number of nodes whose rows are made."""
+        wanted = self.plan.wanted
+        return self.links.nodes if wanted is None or self.elsewhere is not None else wanted.count
 
     @cached_property
     def fit(self) -> MemoryPlan:
@@ -262,7 +256,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @cached_property
     def streaming(self) -> bool:
-        """Return whether links and rows are in scratch files, which are evicted after reading."""
+        """Return whether links are in scratch files, which are evicted after reading."""
         return self._need(1) > self.means.memory
 
     def give_back(self, *links: Links) -> None:
@@ -293,31 +287,11 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         found = [pusher(range(node, node + 1)) for node in sample]
         seconds += (clock() - begin) / len(sample) / fit.threads * nodes
         pushed = sum(ids.size for _, ids, _ in found) / len(sample)
-        families: tuple[float, ...] = (pushed,)
-        if nearest is not None:
-            nodes_of = sample[:: max(1, len(sample) // _EXPANDED)]
-            families = self._widths(nodes_of, nearest.listers()[0], pusher)
+        families = (pushed,) if nearest is None else (entries / nodes, pushed)
         stored = self.plan.stored_nodes(nodes)
         size = sum(int(10 * each * stored) + 12 * stored + 8 * nodes for each in families)
         seconds *= self._row_count / nodes
-        if not self.streaming:
-            fit = replace(fit, memory=self._need(fit.threads, entries / nodes + pushed))
-        return PartEstimate(size, fit, seconds * (1 + sum(_SHARES[2:])))
-
-    def _widths(
-        self, sample: Sequence[int], lister: Callable[[range], Rows], pusher: Pusher
-    ) -> tuple[float, ...]:
-        """Return the mean number of entries in a sample's expanded rows, for each family."""
-        makers: tuple[Callable[[range], Rows], ...] = lister, pusher
-        found = np.zeros((len(sample), len(makers)))
-        for i, node in enumerate(sample):
-            _, ids, values = lister(range(node, node + 1))
-            near = ids[np.argsort(-values, kind="stable")]
-            expanding = [node, *near[near != node][:OTHERS].tolist()]
-            for family, make in enumerate(makers):
-                rows = [make(range(each, each + 1))[1] for each in expanding]
-                found[i, family] = np.unique(np.concatenate(rows)).size
-        return tuple(np.minimum(found, self._sizes).mean(axis=0).tolist())
+        return PartEstimate(size, fit, seconds * (1 + _SHARES[-1]))
 
     # -- the work --------------------------------------------------------------------------
 
@@ -326,15 +300,15 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         stages, old = self._stages(progress), self._old
         if self.plan.joined:
             return self._join(directory, *stages)
-        families = self._families(directory, stages, self._chosen if old is None else old.made)
+        files, only = ArrayFiles(directory, self.plan.prefix), self._chosen
+        if old is not None:
+            only = old.made if only is None else old.made & only
+        weights = [each.weight for each in self._families]
+        self._write_rows(files, directory, stages, only)
+        files.write("weights", np.float64, np.array(weights))
         if old is None:
             self.__dict__.pop("_walked", None)
-        files = ArrayFiles(directory, self.plan.prefix)
-        self._write_rows(files, families, next(stages))
-        weights = np.array([each.weight for each in families])
-        files.write("weights", np.float64, weights)
-        del families  # larger than all that follows
-        self._write_columns(files, weights.size, next(stages))
+        self._write_columns(files, len(weights), next(stages))
         if old is not None:
             self._report(old, files)
         progress(self.links.nodes, self.links.nodes)
@@ -345,7 +319,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         files = ArrayFiles(directory, self.plan.prefix)
         rows = "rows.offsets", "rows.ids", "rows.codes"
         families = join_rows(
-            files, self.plan.joined, self.links.nodes, rows, ["norms"], ["scales", "weights"]
+            files, self.plan.joined, self.links.nodes, rows, ["norms"], ["scales", "weights", "odd"]
         )
         self._write_columns(files, families, stages[-1])
         return files.entries
@@ -355,38 +329,21 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         """Return the rows that a local refresh retains."""
         return None if self.plan.old is None else self.plan.old()
 
-    def _families(
-        self, directory: Path, stages: Iterator[Progress], only: NDArray[np.bool_] | None = None
-    ) -> list[Family]:
-        """Return the families; with ``only`` (bool[nodes]), only lists and pushed rows that these
-        nodes need.
-        """
-        lists = None
-        logs = (None, None) if self._old is not None else ("first", "lists")
+    @property
+    def _families(self) -> list[Family]:
+        scales, share = self._scales, 1 / (1 + self._listed)
+        pushers = partial(self._pushers, self.fit.threads)
+        families = [Family("pushed", pushers, self.step, scales[-1], share)]
         if self._listed:
-            nearest, stage, first = self._nearest, next(stages), None
-            if only is not None:
-                first = nearest.lists(directory, partial(_half, stage, 0), only, log=logs[0])
-                stage = partial(_half, stage, 1)
-                only = only.copy()
-                only[first_others(first)] = True
-            away = self._away("lists", nearest.pages) if only is None else None
-            lists = nearest.lists(directory, stage, only, away, first, logs[1])
-        pushed = self._pushed(directory, next(stages), only)
-        listed, reached = self._sizes
-        scales = self._scales
-        if lists is None:
-            return [Family(pushed, None, reached, scales[0], 1.0)]
-        return [
-            Family(lists, lists, listed, scales[0], 0.5),
-            Family(pushed, lists, reached, scales[1], 0.5),
-        ]
+            nearest = self._nearest
+            families.insert(0, Family("lists", nearest.listers, nearest.pages, scales[0], share))
+        return families
 
     @property
     def logged(self) -> float:  # type: ignore[override]
         """Return the fraction of the work for lists and pushed rows."""
         shares = _SHARES[1 - self._listed :]
-        return sum(shares[:-2]) / sum(shares)
+        return sum(shares[:-1]) / sum(shares)
 
     def _stages(self, progress: Progress) -> Iterator[Progress]:
         """Yield a progress function for each stage, which reports a fraction of all nodes."""
@@ -399,23 +356,41 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
             yield stage
 
-    def _pushed(
-        self, directory: Path, progress: Progress, only: NDArray[np.bool_] | None = None
-    ) -> Links:
-        scratch = Scratch.near(directory) if self.streaming else Scratch(None)
-        offsets = np.zeros(self.links.nodes + 1, np.uint64)
-        away = self._away("pushed", self.step) if only is None else None
-        make, step = away or (making(self._pushers(self.fit.threads), only), self.step)
-        log = directory / f"{self.plan.prefix}pushed.log" if self._old is None else None
-        return collected(make, step, self.pushed_entries, offsets, scratch, progress, log)
-
-    def _away(self, kind: str, step: int) -> tuple[Making, int] | None:
-        """Return a function that makes rows of a ``kind`` on other machines, and the number of
-        nodes per chunk; None without other machines.
+    def _made(
+        self,
+        number: int,
+        family: Family,
+        only: NDArray[np.bool_] | None,
+        progress: Progress,
+        log: Path | None = None,
+    ) -> Iterator[Codes]:
+        """Yield the rows of the stored nodes, in order: new rows of the nodes in ``only``
+        (bool[nodes]), or of all, and old rows of the others.
         """
-        if (elsewhere := self.elsewhere) is None:
-            return None
-        return lambda ranges: elsewhere((kind, nodes) for nodes in ranges), _AWAY * step
+        nodes, wanted, old, step, at = self.links.nodes, self.plan.wanted, self._old, family.step, 0
+        if self.elsewhere is not None and only is None:
+            make, step = partial(self._away, family.name), _AWAY * step
+        else:
+            make = making(family.makers(), only)
+        stored = None if wanted is None else wanted.ids()
+        with closing(logged(make, step, nodes, log if nodes > step else None)) as rows:
+            for made in rows:
+                pages = np.arange(at, at + made[0].size, dtype=np.uint32)
+                codes, at = encode(made, family.scale), at + made[0].size
+                if stored is not None:
+                    chosen = np.isin(pages, stored, assume_unique=True)
+                    pages, codes = pages[chosen], _some(codes, chosen)
+                if log is not None and old is not None:
+                    codes = with_old(codes, old, number, pages)
+                    if self.streaming:
+                        old.evict()
+                yield codes
+                progress(min(at, nodes - 1), nodes)
+
+    def _away(self, kind: str, ranges: Sequence[range]) -> Iterator[Rows]:
+        """Make rows of a ``kind`` on other machines."""
+        assert self.elsewhere is not None
+        return self.elsewhere((kind, nodes) for nodes in ranges)
 
     def piece(self, asked: tuple[str, range]) -> Rows:
         """Make the lists or the pushed rows of a node range."""
@@ -427,17 +402,21 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @cached_property
     def _making(self) -> dict[str, tuple[list[Any], int]]:
-        found = {"pushed": (list[Any](self._pushers(self.fit.threads)), self.step)}
-        if self._listed:
-            nearest = self._nearest
-            found["lists"] = list[Any](nearest.listers()), nearest.pages
-        return found
+        return {each.name: (each.makers(), each.step) for each in self._families}
 
-    def _pushers(self, count: int) -> list[Pusher]:
+    def _pushers(self, count: int) -> list[Callable[[range], Rows]]:
         links, degrees = self._walked
         after = partial(self.give_back, links)
-        keep = self.pushed_entries
-        return [Pusher(links, degrees, keep, self.step, after) for _ in range(count)]
+        keep, odd = self._sizes[1], self._odd
+        return [Pusher(links, degrees, keep, odd, self.step, after) for _ in range(count)]
+
+    @cached_property
+    def _odd(self) -> float:
+        """Return the weight of walks with an odd number of steps; a refresh retains the old one."""
+        if self._old is not None:
+            return float(self._old.part.array("odd")[0])
+        links, degrees = self._walked
+        return odd_weight(links, degrees, partial(self.give_back, links))
 
     @property
     def _chosen(self) -> NDArray[np.bool_] | None:
@@ -463,37 +442,30 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             return self._old.scales
         return [1.0] * self._listed + [_scale(self._walked[1])]
 
-    def _write_rows(self, files: ArrayFiles, families: list[Family], progress: Progress) -> None:
+    def _write_rows(
+        self,
+        files: ArrayFiles,
+        directory: Path,
+        stages: Iterator[Progress],
+        only: NDArray[np.bool_] | None,
+    ) -> None:
         """Write rows in order, one family at a time."""
-        pages = self._pages
         offsets, norms = [np.zeros(1, np.uint64)], list[Ids]()
         with ExitStack() as stack:
             to_ids = stack.enter_context(files.writer("rows.ids", np.uint32))
             to_codes = stack.enter_context(files.writer("rows.codes", np.uint8))
-            for number, family in enumerate(families):
-                after = partial(self.give_back, family.rows, family.lists or family.rows)
-                makers: list[Callable[[Ids], Codes]] = [
-                    Expander(family, self.step, after) for _ in range(self.fit.threads)
-                ]
-                if self._old is not None:
-                    old = self._old, number, self.streaming
-                    makers = [MixedRows(make, *old) for make in makers]
-                begins = range(0, pages.size, self.step)
-                rows = in_order(makers, (pages[at : at + self.step] for at in begins))
-                done = number * pages.size
-                try:
+            for number, family in enumerate(self._families):
+                log = directory / f"{self.plan.prefix}{family.name}.log"
+                with closing(self._made(number, family, only, next(stages), log)) as rows:  # type: ignore[type-var]
                     for counts, ids, codes, sums in rows:
                         offsets.append(counts)
                         norms.append(sums)
                         to_ids.write(ids)
                         to_codes.write(codes)
-                        done += sums.size
-                        progress(done, len(families) * pages.size)
-                finally:
-                    rows.close()  # type: ignore[attr-defined]
         files.write("rows.offsets", np.uint64, np.cumsum(np.concatenate(offsets), dtype=np.uint64))
         files.write("norms", np.uint32, np.concatenate(norms))
-        files.write("scales", np.float64, np.array([each.scale for each in families]))
+        files.write("scales", np.float64, np.array(self._scales))
+        files.write("odd", np.float64, np.array([self._odd]))
 
     def _write_columns(self, files: ArrayFiles, families: int, progress: Progress) -> None:
         """Write the transpose of each family's rows."""
@@ -523,20 +495,14 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         def make(places: NDArray[np.int64]) -> RowArrays:
             only = np.zeros(self.links.nodes, bool)
             only[pages[places]] = True
-            families = self._families(files.directory, repeat(_silent), only)
-            size = len(families) * pages.size
-            counts, norms = np.zeros(size, np.uint64), np.zeros(size, np.uint32)
-            ids, codes = [np.empty(0, np.uint32)], [np.empty(0, np.uint8)]
-            for number, family in enumerate(families):
-                expander = Expander(family, self.step)
-                for at in range(0, places.size, self.step):
-                    some = places[at : at + self.step]
-                    rows = some + number * pages.size
-                    counts[rows], found, values, norms[rows] = expander(pages[some])
-                    ids.append(found)
-                    codes.append(values)
+            made = [
+                rows
+                for number, family in enumerate(self._families)
+                for rows in self._made(number, family, only, _silent)
+            ]
+            counts, ids, codes, norms = (np.concatenate(each) for each in zip(*made, strict=True))
             offsets = np.concatenate((np.zeros(1, np.uint64), np.cumsum(counts)))
-            return RowArrays((offsets, np.concatenate(ids), np.concatenate(codes)), norms)
+            return RowArrays((offsets, ids, codes), norms)
 
         rows, columns = (
             (files.read(f"{kind}.offsets"), files.read(f"{kind}.ids"), files.read(f"{kind}.codes"))
@@ -553,25 +519,8 @@ def _silent(done: int, total: int) -> None:
     """Report no progress."""
 
 
-def _half(stage: Progress, number: int, done: int, total: int) -> None:
-    """Report the first or the second half of a stage."""
-    stage((number * total + done) // 2, total)
-
-
-def first_others(lists: Links) -> Ids:
-    """Return the distinct nodes that expand rows, according to ``lists``."""
-    from cocite.kernels.random import scramble
-
-    found = [np.empty(0, np.uint32)]
-    for low, high in pairwise((0, *cut_blocks(lists, READ), lists.nodes)):
-        offsets = lists.offsets[low : high + 1].astype(np.int64)
-        row = np.repeat(np.arange(low, high), np.diff(offsets))
-        piece = slice(int(offsets[0]), int(offsets[-1]))
-        ids, nearness = lists.neighbors[piece], np.asarray(lists.weights)[piece]
-        others = ids != row
-        row, ids, nearness = row[others], ids[others], nearness[others]
-        order = np.lexsort((scramble.__wrapped__(ids.astype(np.uint64)), -nearness, row))
-        sizes = np.bincount(row - low, minlength=high - low)
-        place = np.arange(row.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        found.append(np.unique(ids[order][place < OTHERS]))
-    return np.unique(np.concatenate(found))
+def _some(rows: Codes, chosen: NDArray[np.bool_]) -> Codes:
+    """Return the ``chosen`` rows."""
+    counts, ids, codes, norms = rows
+    entries = np.repeat(chosen, counts.astype(np.int64))
+    return counts[chosen], ids[entries], codes[entries], norms[chosen]

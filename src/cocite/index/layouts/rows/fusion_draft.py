@@ -8,33 +8,23 @@ with which its row contains v.
 So its scores differ from those of a rebuilt index only by the node's effect on stored rows. Scores
 between other nodes do not change.
 
-The first query copies the links, makes one pass over them for neighbor weights, and computes at
-most seven lists and seven pushes for each of these nodes.
+The first query copies the links, makes one pass over them for neighbor weights, and computes one
+list and one push for each of these nodes.
 """
 
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from cocite.constants import GRAINS, Floats, Ids
-from cocite.graph.blocks import Links
 from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import Estimate, Graphs, QueryScratch, Reader, Reasons
-from cocite.index.layouts.rows.fusion import (
-    KEEP,
-    KEPT,
-    Expander,
-    Family,
-    Pusher,
-    degrees_of,
-    first_others,
-)
+from cocite.index.layouts.rows.fusion import Pusher, degrees_of, encode
 from cocite.index.layouts.rows.fusion_reader import Row, RowsReader, shared_nodes
-from cocite.index.layouts.rows.neighbors import lists_of
+from cocite.index.layouts.rows.neighbors import Rows, lists_of
 from cocite.index.layouts.rows.reader import own_reasons
 from cocite.kernels.totals import settle_exact
 from cocite.measures import PartSettings
@@ -125,27 +115,25 @@ class UnseenRowsReader(Reader):
     @cached_property
     def _new_rows(self) -> list[dict[int, Row]]:
         """Return the rows of the unseen node and of nearby nodes, for each family."""
-        part = self._draft
-        pages = lists_for = np.append(self._linked, np.uint32(self._node))
-        lists = None
-        listed, walked = SIZES[part.settings[SIZE]]
-        if MAX_DEGREE in part.settings:
-            neighbors = max(KEPT, listed)
-            near = self._lists(pages, neighbors)
-            lists_for = np.union1d(pages, first_others(near))
-            lists = self._lists(lists_for, neighbors)
-        pushed = self._pushed(lists_for, max(KEEP, walked))
-        scales = part.built.array("scales").tolist()
-        families = [Family(pushed, lists, walked, scales[-1], 0.0)]
-        if lists is not None:
-            families.insert(0, Family(lists, lists, listed, scales[0], 0.0))
+        pages, scales = np.append(self._linked, np.uint32(self._node)), self._stored_scales
+        families = [encode(self._pushed(pages), scales[-1])]
+        if MAX_DEGREE in self._draft.settings:
+            families.insert(0, encode(self._lists(pages), scales[0]))
         found = []
-        for family in families:
-            counts, ids, codes, _ = Expander(family, pages.size)(pages)
+        for counts, ids, codes, _ in families:
             ends = np.cumsum(counts).astype(np.int64)[:-1]
             rows = zip(np.split(ids, ends), np.split(codes.astype(np.float64), ends), strict=True)
             found.append(dict(zip(pages.tolist(), rows, strict=True)))
         return found
+
+    @property
+    def _stored_scales(self) -> list[float]:
+        found: list[float] = self._draft.built.array("scales").tolist()
+        return found
+
+    @property
+    def _sizes(self) -> tuple[int, int]:
+        return SIZES[self._draft.settings[SIZE]]
 
     @property
     def _linked(self) -> Ids:
@@ -164,25 +152,18 @@ class UnseenRowsReader(Reader):
             nodes = np.setdiff1d(np.concatenate([nodes[:0], *rows]), known)
         return np.sort(chosen)
 
-    def _lists(self, pages: Ids, neighbors: int) -> Links:
-        """Return the lists of ``pages``, ascending; other lists are empty."""
+    def _lists(self, pages: Ids) -> Rows:
+        """Return the lists of ``pages``, ascending."""
         part = self._draft
         ins, outs = part.ends.links("in", False), part.ends.links("out", False)
-        chosen = part.direction, part.settings[MAX_DEGREE], neighbors
-        made = lists_of(ins, outs, *chosen, pages, OWN)
-        return _spread(part.nodes, pages, *made)
+        chosen = part.direction, part.settings[MAX_DEGREE], self._sizes[0] - 1
+        return lists_of(ins, outs, *chosen, pages, OWN)
 
-    def _pushed(self, pages: Ids, keep: int) -> Links:
-        """Return the pushed rows of ``pages``, ascending; other rows are empty."""
+    def _pushed(self, pages: Ids) -> Rows:
+        """Return the pushed rows of ``pages``, ascending."""
         links = self._draft.ends.links("any", self.part.weighted)
-        pusher = Pusher(links, degrees_of(links), keep, 1, lambda: None)
+        odd = float(self._draft.built.array("odd")[0])
+        pusher = Pusher(links, degrees_of(links), self._sizes[1], odd)
         made = [pusher(range(page, page + 1)) for page in pages.tolist()]
-        parts = (np.concatenate(each) for each in zip(*made, strict=True))
-        return _spread(self.part.nodes, pages, *parts)
-
-
-def _spread(nodes: int, pages: Ids, counts: Any, ids: Any, values: Any) -> Links:
-    """Return the rows of ``pages``, ascending, as rows of all nodes."""
-    sizes = np.zeros(nodes + 1, np.uint64)
-    sizes[pages.astype(np.int64) + 1] = counts
-    return Links(np.cumsum(sizes, dtype=np.uint64), ids, values)
+        counts, ids, values = (np.concatenate(each) for each in zip(*made, strict=True))
+        return counts, ids, values

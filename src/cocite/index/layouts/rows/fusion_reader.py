@@ -5,6 +5,7 @@
     norms    uint32[rows]             each row's sum of code**2
     weights  float64[families]        each family's weight in scores
     scales   float64[families]        the value of code 255
+    odd      float64[1]               the weight of walks with an odd number of steps
 
 A pair merges two rows of each family; a list follows every entry of the node's rows to all nodes
 with the same entry. Both add up integers, so they are equal to the bit (``kernels/rows.py``). One
@@ -63,6 +64,7 @@ class RowsFormat(WholeFormat):
         "norms": "<u4[r]",
         "weights": "<f8[f]",
         "scales": "<f8[f]",
+        "odd": "<f8[1]",
     }
 
 

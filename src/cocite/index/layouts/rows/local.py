@@ -3,16 +3,17 @@
     recomputed   the rows of nodes whose links changed, and of their neighbors, except for hubs
     retained     all other rows, with the new graph's ids, without removed nodes
 
-Recomputed rows equal those of a build, apart from the scales: codes retain the scales of the full
-build, so that old and new rows are comparable. The transpose covers all rows.
+Recomputed rows equal those of a build, apart from the scales and the weight of walks with an
+odd number of steps, which are those of the full build, so that old and new rows are comparable.
+The transpose covers all rows.
 
 To measure how stale retained rows are, some of them are recomputed (:func:`staleness`). Lists are
 compared on the nodes that rank first according to the stored rows, or to the node's new row and the
 stored rows of all other nodes. A node that would rank first only with its own new row is missed, so
 the fraction of lists that differ is a lower bound.
 
-A local refresh costs one list and one push for each recomputed node and for the nodes that expand
-its rows, one pass over links and rows, and about 15 recomputed nodes for each compared node.
+A local refresh costs one list and one push for each recomputed node, one pass over links and rows,
+and about 15 recomputed nodes for each compared node.
 """
 
 from __future__ import annotations
@@ -147,27 +148,17 @@ class OldRows:
         evict(*(self.part.array(f"rows.{name}") for name in ("ids", "codes")))
 
 
-class MixedRows:
-    """One family's rows: old rows, and rows that ``expander`` recomputes."""
-
-    def __init__(
-        self, expander: Callable[[Ids], Codes], old: OldRows, family: int, streaming: bool
-    ) -> None:
-        self._old, self._family, self._expander = old, family, expander
-        self._streaming = streaming
-
-    def __call__(self, pages: Ids) -> Codes:
-        """Return the counts, ids, codes and norms of the pages' rows."""
-        anew = self._old.made[pages]
-        made, kept = self._expander(pages[anew]), self._old.rows(self._family, pages[~anew])
-        if self._streaming:
-            self._old.evict()
-        rows = np.concatenate((np.flatnonzero(anew), np.flatnonzero(~anew)))
-        both: list[Any] = [np.concatenate((made[i], kept[i])) for i in range(4)]
-        counts, ids, codes, norms = both
-        order = np.argsort(rows)
-        entries = np.argsort(np.repeat(rows, counts.astype(np.int64)), kind="stable")
-        return counts[order], ids[entries], codes[entries], norms[order]
+def with_old(rows: Codes, old: OldRows, family: int, pages: Ids) -> Codes:
+    """Return the rows of ``pages``: ``rows``, which are empty for pages that are not recomputed,
+    and the old rows of these pages.
+    """
+    kept = np.flatnonzero(~old.made[pages])
+    counts, ids, codes, norms = rows
+    old_counts, old_ids, old_codes, old_norms = old.rows(family, pages[kept])
+    row = np.repeat(np.arange(pages.size), counts.astype(np.int64))
+    order = np.argsort(np.append(row, np.repeat(kept, old_counts.astype(np.int64))), kind="stable")
+    counts[kept], norms[kept] = old_counts, old_norms
+    return counts, np.append(ids, old_ids)[order], np.append(codes, old_codes)[order], norms
 
 
 def report_file(prefix: str) -> str:

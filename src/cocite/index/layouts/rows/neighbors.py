@@ -185,7 +185,7 @@ def collected(
     """
     nodes, used, at = offsets.size - 1, 0, 0
     ids, values = (scratch.zeros(nodes * most, dtype) for dtype in (np.uint32, np.float32))
-    with closing(_logged(make, step, nodes, log if nodes > step else None)) as rows:
+    with closing(logged(make, step, nodes, log if nodes > step else None)) as rows:
         for counts, found, near in rows:
             offsets[at + 1 : at + 1 + counts.size] = counts
             ids[used : used + found.size] = found
@@ -198,7 +198,7 @@ def collected(
     return Links(offsets, ids[:used], values[:used])
 
 
-def _logged(make: Making, step: int, nodes: int, log: Path | None) -> Generator[Rows]:
+def logged(make: Making, step: int, nodes: int, log: Path | None) -> Generator[Rows]:
     """Yield the rows in a log, then new rows, which are appended to the log."""
     at = end = 0
     for rows in () if log is None else _read_log(log):
@@ -515,18 +515,15 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         directory: Path,
         progress: Progress,
         only: Bools | None = None,
-        elsewhere: tuple[Making, int] | None = None,
         known: Links | None = None,
-        log: str | None = "lists",
+        log: str = "lists",
     ) -> Links:
         """Return the lists of all pages, or of pages in ``only``, in memory or in scratch files.
-
-        ``elsewhere`` contains a function that makes lists on other machines, and the number of
-        pages per chunk. Lists in ``known`` are reused.
+        Lists in ``known`` are reused.
         """
         nodes, most = self.links.nodes, self.k + 1
         scratch = Scratch(None) if self.fits else Scratch.near(directory)
         offsets = self._scratch(self.lean).zeros(nodes + 1, np.uint64)
-        make, step = elsewhere or (making(self.listers(), only, known), self.pages)
-        place = None if log is None else directory / f"{self.plan.prefix}{log}.log"
-        return collected(make, step, most, offsets, scratch, progress, place)
+        make = making(self.listers(), only, known)
+        place = directory / f"{self.plan.prefix}{log}.log"
+        return collected(make, self.pages, most, offsets, scratch, progress, place)
