@@ -47,7 +47,7 @@ def pushed(
             if (settled >= eps * degrees).sum() >= keep:
                 break
         ratio = np.divide(settled, degrees, where=degrees > 0, out=np.zeros_like(settled))
-        ratio *= degrees.sum()
+        ratio *= degrees.sum() / ((1 + 0.85 * odd) / 1.85)
         best = sorted(np.flatnonzero(ratio > 1).tolist(), key=lambda v: (-ratio[v], order(v)))
         found[source, best[:keep]] = np.log(ratio[best[:keep]])
     return found

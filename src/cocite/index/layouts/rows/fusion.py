@@ -47,7 +47,13 @@ from cocite.index.layouts.rows.local import (
     staleness,
     with_old,
 )
-from cocite.index.layouts.rows.neighbors import NearestBuilder, Rows, logged, making
+from cocite.index.layouts.rows.neighbors import (
+    Making,
+    NearestBuilder,
+    Rows,
+    logged,
+    making,
+)
 from cocite.measures import PartSettings
 from cocite.measures.evidence import floor_text
 from cocite.measures.fusion import OWN, SIZE, SIZES
@@ -114,7 +120,8 @@ class Pusher:
         volume = float(degrees.sum())
         if stages is None:
             stages = (*STAGES, LAST_STAGE) if volume < SMALL else STAGES
-        self._numbers = np.array(stages), (volume, RESTART, odd)
+        counted = (1 + odd * (1 - RESTART)) / (2 - RESTART)  # the fraction of walks that count
+        self._numbers = np.array(stages), (volume / counted, RESTART, odd)
         state = np.zeros((links.nodes, 4))
         state[:, 3] = degrees
         self._room = (
@@ -369,7 +376,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         """
         nodes, wanted, old, step, at = self.links.nodes, self.plan.wanted, self._old, family.step, 0
         if self.elsewhere is not None and only is None:
-            make, step = partial(self._away, family.name), _AWAY * step
+            make: Making = partial(self._away, family.name)
+            step *= _AWAY
         else:
             make = making(family.makers(), only)
         stored = None if wanted is None else wanted.ids()
