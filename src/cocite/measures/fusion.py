@@ -11,11 +11,11 @@ Each node has two sparse rows of weights over nodes, compared by the weighted Ja
            the personalized PageRank of x from v on the undirected graph, with restart probability
            0.15, d(x) the degree of x in that graph, and volume the sum of all degrees
 
-In p, walks with an odd number of steps count a quarter: they end at the neighbors of similar nodes,
-walks with an even number of steps at similar nodes. In graphs whose links join unlike nodes (users
-and products, buyers and sellers), they do not count. To find out, a build compares the ends of 400
-links: linked nodes are unlike if their walks with an even number of steps agree no more than those
-of ends of different links.
+p(v, x) is a weighted mean over walks: walks with an odd number of steps count a quarter, because
+they end at the neighbors of similar nodes rather than at similar nodes. They do not count in graphs
+whose links join unlike nodes, such as users and products. A build decides this by 400 links: their
+ends are unlike if walks with an even number of steps make them no more similar than ends of
+different links.
 
 ``ppr-pmi`` is J(P(u), P(v)). P is the positive pointwise mutual information of a walk's two ends,
 the matrix that node embeddings factorize. N finds similar nodes, but scores most pairs 0; P reaches
