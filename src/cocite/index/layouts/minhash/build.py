@@ -4,11 +4,12 @@ One scan per ring gives the winners of 16 samples (``engine/scan.py``) at the co
 The samples are then encoded one by one, as groups or as planes. Hashes have their own key, so
 planes depend only on the winners.
 
-    in memory    links + rows of the scan + winners of 16 samples + blobs <= budget
+    in memory    links + rows of the scan + winners + blobs <= budget
     on disk      2 blobs + a scan in the rest of the budget; winners in a scratch file
     external     2 bytes per node or 4 MiB + a scan in the rest; blobs also in a scratch file
 
-With n nodes, the rows need 128 n bytes, the winners 64 n per ring, and listing groups 4 n.
+With n nodes, the rows need 128 n bytes, listing groups 4 n, and the winners 4 n per ring for each
+of up to 16 samples.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.1.
 """
 
@@ -46,7 +47,7 @@ from cocite.index.layouts.minhash.format import (
     minhash_words,
     ring_planes,
 )
-from cocite.measures import LENGTH, SEED, PartSettings
+from cocite.measures import LENGTH, SAMPLES, SEED, PartSettings
 from cocite.measures.xjaccard import BITS
 from cocite.resources import Resources, format_size
 from cocite.storage import evict
@@ -78,7 +79,7 @@ class RingPlan(MemoryPlan):
         return self.winners > 0
 
     def __str__(self) -> str:
-        text, plan = f"{self.head}, {LANES} samples at once", self.plan
+        text, plan = f"{self.head}, {self.together} samples at once", self.plan
         if plan is not None and self.on_disk:
             text += f", {format_size(plan.scratch + self.winners)} of scratch on disk"
             if plan.way is not Way.MEMORY:
@@ -101,7 +102,8 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
         )
     threads, memory, blocks = means.threads, means.memory, means.blocks
     nodes = links.nodes
-    winners = 4 * LANES * part.settings[LENGTH] * nodes
+    together = min(LANES, part.settings[SAMPLES])
+    winners = 4 * together * part.settings[LENGTH] * nodes
     least, rows = 2 * blob + _WINDOWS, 0
     layer = max(_LEAST_LAYER, 2 * nodes)
     external = layer + request_bytes(part) + _WINDOWS
@@ -114,7 +116,8 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
         whole = need + links.nbytes + 2 * ROW_BYTES * nodes
         if whole <= memory:
             plan = plan_ring_scan(links, replace(means, memory=memory - need))
-            return RingPlan(need + plan.memory, threads, (), threads, layers=layers, plan=plan)
+            made = need + plan.memory, threads, (), threads
+            return RingPlan(*made, together=together, layers=layers, plan=plan)
     if blocks is None and memory < least + _LEAST_SCAN:
         least = min(least + _LEAST_SCAN, whole)
         raise too_little(part.layout, nodes, least, memory, "with one thread")
@@ -122,7 +125,8 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
     need = least + plan.memory
     wanted = threads if blocks is None else plan.threads
     winners += blob + 12 * (1 + part.settings[LENGTH]) * nodes if rows else 0
-    return RingPlan(need, plan.threads, (), wanted, rows, plan=plan, winners=winners)
+    made = need, plan.threads, (), wanted, rows, together
+    return RingPlan(*made, plan=plan, winners=winners)
 
 
 def request_bytes(part: PartPlan) -> int:
@@ -194,13 +198,13 @@ class RingMaker(BatchMaker):
         length, seed = part.settings[LENGTH], part.settings[SEED]
         self._rings = HopNeighborhoods(links, fit.plan, length, seed, turn=part.turn, folder=folder)
         scratch = Scratch.near(folder) if fit.on_disk else Scratch(None)
-        self._winners = scratch.zeros((length, LANES, links.nodes), np.uint32)
+        self._winners = scratch.zeros((length, fit.together, links.nodes), np.uint32)
         self._first = 0
         layers: list[LayOut] = [ExternalLayer(part, links.nodes, fit.rows, folder)]
         if not fit.external:
             layers = [Layer(part, links.nodes) for _ in range(fit.layers)]
         makers = [partial(self._lay_out, layer) for layer in layers]
-        super().__init__(numbers, LANES, self._find_winners, makers)
+        super().__init__(numbers, fit.together, self._find_winners, makers)
 
     def _find_winners(self, samples: range) -> None:
         self._first = samples.start
