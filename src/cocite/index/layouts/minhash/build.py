@@ -116,8 +116,8 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
         whole = need + links.nbytes + 2 * ROW_BYTES * nodes
         if whole <= memory:
             plan = plan_ring_scan(links, replace(means, memory=memory - need))
-            made = need + plan.memory, threads, (), threads
-            return RingPlan(*made, together=together, layers=layers, plan=plan)
+            taken = need + plan.memory, threads, (), threads
+            return RingPlan(*taken, together=together, layers=layers, plan=plan)
     if blocks is None and memory < least + _LEAST_SCAN:
         least = min(least + _LEAST_SCAN, whole)
         raise too_little(part.layout, nodes, least, memory, "with one thread")
