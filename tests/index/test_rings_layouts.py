@@ -91,19 +91,27 @@ def test_memory_does_not_change_a_byte(
 @layouts
 def test_few_samples_take_little_scratch(graph: Graph, tmp_path: Path, layout: str) -> None:
     plans, made = [], []
-    few = BuildOptions.checked("xjaccard", "in", layout, {"samples": 8}).parts[0]
+    few = BuildOptions.checked("xjaccard", "in", layout, {"samples": 12, "length": 10}).parts[0]
     words = sampled_builder(layout).most_words(graph.nodes, few.settings)
     memory = 2 * 4 * (words + graph.nodes) + (12 << 20)
-    for samples in (8, 48):
-        part = BuildOptions.checked("xjaccard", "in", layout, {"samples": samples}).parts[0]
+    for samples in (12, 48):
+        part = BuildOptions.checked(
+            "xjaccard", "in", layout, {"samples": samples, "length": 10}
+        ).parts[0]
         found = sampled_builder(layout).fitted(in_links(graph), part, Resources(2, memory))
         assert isinstance(found, RingPlan)
         assert found.on_disk
         plans.append(found)
-    assert 2 * plans[0].winners == plans[1].winners
+    assert 16 * plans[0].winners == 12 * plans[1].winners
     for number, limit in enumerate((memory, 1 << 30)):
         output = tmp_path / str(number)
-        chosen: dict[str, Any] = {"layout": layout, "samples": 8, "memory": limit, "threads": 2}
+        chosen: dict[str, Any] = {
+            "layout": layout,
+            "samples": 12,
+            "length": 10,
+            "memory": limit,
+            "threads": 2,
+        }
         cocite.build(graph, output, measure="xjaccard", **chosen)
         made.append(stream(output))
     assert made[0] == made[1]
