@@ -82,8 +82,8 @@ class UnknownNode(UsageError, KeyError):
         self.suggestions, self.titled = tuple(suggestions), tuple(titled)
         message = f"no node is named {str(name)!r}"
         if self.titled:
-            told = [f"{title!r} is the title of {node!r}" for node, title in self.titled]
-            message += f"; {', '.join(told)}. Use the name of the node"
+            titles = [f"{title!r} is the title of {node!r}" for node, title in self.titled]
+            message += f"; {', '.join(titles)}. Use the name of the node"
         elif self.suggestions:
             named = ", ".join(repr(n) for n in self.suggestions)
             message += (

@@ -147,8 +147,8 @@ def leave_out(
             unknown[0] if unknown else None,
         )
         before = facts.get("excluded", {})
-        told = {key: value + before.get(key, 0) for key, value in out.to_json().items()}
-        facts |= {"nodes": ids.size, "edges": edges, "names": kind, "excluded": told, **weights}
+        excluded = {key: value + before.get(key, 0) for key, value in out.to_json().items()}
+        facts |= {"nodes": ids.size, "edges": edges, "names": kind, "excluded": excluded, **weights}
         if graph.names.sides is not None:
             facts[SIDES] = graph.names.sides.subset(ids).to_json()
         path = draft.publish(Manifest("graph", facts, files | name_files))

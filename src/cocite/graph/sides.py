@@ -129,18 +129,18 @@ def refuse_undirected(what: str) -> UsageError:
 
 def sides_of(facts: Facts, nodes: int) -> Sides:
     """Read the sides from a manifest. Raises :class:`~cocite.errors.Damaged`."""
-    told = facts.group(SIDES)
-    found = told.values.get("titles")
+    group = facts.group(SIDES)
+    found = group.values.get("titles")
     titles = [t for t in found if isinstance(t, str)] if isinstance(found, list) else []
     two = found == titles and len(titles) == 2 and titles[0] != titles[1]
     if not two or not all(map(_TITLE.fullmatch, titles)):
-        raise told.refused("titles", "two different words")
-    mark = told.text("mark")
+        raise group.refused("titles", "two different words")
+    mark = group.text("mark")
     if mark.rstrip(":") != titles[0] or mark == titles[0]:
-        raise told.refused("mark", f"{titles[0]} and colons")
-    left = told.whole("left", 0, nodes)
+        raise group.refused("mark", f"{titles[0]} and colons")
+    left = group.whole("left", 0, nodes)
     sides = Sides((titles[0], titles[1]), mark, left, nodes - left)
-    told.same_as(sides.to_json())
+    group.same_as(sides.to_json())
     if facts.text("names") != "text" and nodes:
         raise facts.refused("names", "text where there are sides")
     return sides

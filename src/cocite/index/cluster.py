@@ -338,8 +338,8 @@ class ClusterBuild:
     def _key(work: SampleWork) -> str:
         """Return a folder name for the shards that stays the same when a build resumes."""
         plan = json.dumps([work.digest, work.plan.prefix, work.plan.to_json()], sort_keys=True)
-        told = f"{plan} {work.plan.wanted} {work.plan.texts}"
-        return f"shards-{xxhash.xxh3_128_hexdigest(told.encode())}"
+        identity = f"{plan} {work.plan.wanted} {work.plan.texts}"
+        return f"shards-{xxhash.xxh3_128_hexdigest(identity.encode())}"
 
 
 def _take(remote: Remote, shard: SampleWork, note: Note) -> None:

@@ -146,10 +146,10 @@ class IndexFacts:
     local: LocalRefresh | None
 
     @classmethod
-    def read(cls, path: Path, told: Mapping[str, Any]) -> IndexFacts:
+    def read(cls, path: Path, values: Mapping[str, Any]) -> IndexFacts:
         """Check the facts of the index at ``path``; raises :class:`Damaged`."""
         try:
-            return _read(Facts(told, f"{path}: the manifest"))
+            return _read(Facts(values, f"{path}: the manifest"))
         except (UsageError, OverflowError) as error:
             raise Damaged(
                 f"{path}: the manifest contains an invalid fact ({error}). Restore the index from "
@@ -163,13 +163,13 @@ def _read(facts: Facts) -> IndexFacts:
         raise facts.refused("measure", f"written {measure.name}")
     settings = measure.build_settings(facts.group("settings").values)
     facts.group("settings").same_as(settings.to_json())
-    told = facts.group("graph")
+    described = facts.group("graph")
     graph = {
-        "name": told.text("name"),
-        "digest": told.digest("digest"),
-        "edges": told.whole("edges"),
-        "weighted": told.flag("weighted"),
-        "path": told.relative("path"),
+        "name": described.text("name"),
+        "digest": described.digest("digest"),
+        "edges": described.whole("edges"),
+        "weighted": described.flag("weighted"),
+        "path": described.relative("path"),
     }
     parts, direction = _parts(facts, measure, settings)
     counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
@@ -209,55 +209,55 @@ def _by(facts: Facts, measure: Measure, parts: Sequence[PartPlan]) -> str | None
     """Return the stored default meeting weight, or None."""
     if MEETING_WEIGHT.name not in facts:
         return None
-    told = facts.text(MEETING_WEIGHT.name)
-    if told != MEETING_WEIGHT.checked(told):
-        raise facts.refused(MEETING_WEIGHT.name, f"written {MEETING_WEIGHT.checked(told)}")
-    query_settings(measure, parts, {MEETING_WEIGHT.name: told})
-    return told
+    weight = facts.text(MEETING_WEIGHT.name)
+    if weight != MEETING_WEIGHT.checked(weight):
+        raise facts.refused(MEETING_WEIGHT.name, f"written {MEETING_WEIGHT.checked(weight)}")
+    query_settings(measure, parts, {MEETING_WEIGHT.name: weight})
+    return weight
 
 
 def _parts(
     facts: Facts, measure: Measure, settings: WholeSettings
 ) -> tuple[tuple[PartPlan, ...], str]:
     """Return the parts of all components, and the overall direction."""
-    told = facts.groups("parts")
+    groups = facts.groups("parts")
     found: list[PartPlan] = []
     ways = set()
     for component in measure.components:
-        mine = told[len(found) : len(found) + 2]
+        mine = groups[len(found) : len(found) + 2]
         if not mine:
             raise facts.refused("parts", f"the parts of {measure.name}, which has more")
         ways.add(way := _way(component, mine))
         found += _component(component, way, settings, mine)
-    if len(found) != len(told):
+    if len(found) != len(groups):
         raise facts.refused("parts", f"the {len(found)} parts of {measure.name}")
     return tuple(found), overall_direction(ways)
 
 
-def _way(component: Component, told: Sequence[Facts]) -> str:
-    """Return the direction of the component whose parts come first in ``told``: the direction of
+def _way(component: Component, groups: Sequence[Facts]) -> str:
+    """Return the direction of the component whose parts come first in ``groups``: the direction of
     the first part, or ``both`` for an in-part followed by an out-part.
     """
-    way = told[0].text("direction", component.measure.directions)
-    if way == "in" and not component.measure.joint and len(told) == 2:
-        number = told[1].whole("number") if component.label else component.number
-        if number == component.number and told[1].text("direction") == "out":
+    way = groups[0].text("direction", component.measure.directions)
+    if way == "in" and not component.measure.joint and len(groups) == 2:
+        number = groups[1].whole("number") if component.label else component.number
+        if number == component.number and groups[1].text("direction") == "out":
             way = "both"
     if component.direction not in (None, way):
-        raise told[0].refused("direction", f"{component.direction}, as the component requires")
+        raise groups[0].refused("direction", f"{component.direction}, as the component requires")
     return way
 
 
 def _component(
-    component: Component, way: str, settings: WholeSettings, told: Sequence[Facts]
+    component: Component, way: str, settings: WholeSettings, groups: Sequence[Facts]
 ) -> list[PartPlan]:
-    """Return the parts of the component whose parts come first in ``told``."""
+    """Return the parts of the component whose parts come first in ``groups``."""
     taken = component.measure.build
     given = {s.name: settings[s] for s in taken if settings.get(s, s.default) != s.default}
-    layout = told[0].text("layout", component.measure.layouts)
+    layout = groups[0].text("layout", component.measure.layouts)
     made = component_parts(component, way, *component.choose(layout, given))
     plans = []
-    for plan, each in zip(made, told, strict=False):
+    for plan, each in zip(made, groups, strict=False):
         plans.append(replace(plan, weighted=each.flag("weighted")))
         if plans[-1].weighted and not plan.measure.weighted:
             raise each.refused("weighted", f"false for {plan.measure.name}")
@@ -267,18 +267,18 @@ def _component(
 
 def _refined(facts: Facts, parts: Sequence[PartPlan]) -> dict[str, dict[str, float]]:
     """Return the diagonals' facts, which must cover all parts or none."""
-    told = facts.group("refined") if "refined" in facts else Facts({}, "")
-    if told.values and set(told.values) != {plan.prefix + DIAGONAL for plan in parts}:
+    refined = facts.group("refined") if "refined" in facts else Facts({}, "")
+    if refined.values and set(refined.values) != {plan.prefix + DIAGONAL for plan in parts}:
         raise facts.refused("refined", "present for all parts or none")
-    if told.values and not all(part.linearized for part in parts):
+    if refined.values and not all(part.linearized for part in parts):
         raise facts.refused("refined", "absent for this measure")
     found = {}
-    for name in told.values:
-        each = told.group(name)
+    for name in refined.values:
+        each = refined.group(name)
         decay = each.number("decay", 0, 1)
         low, high = each.number("low", -1, 0), each.number("high", 0, _LARGEST_RESIDUAL)
         if not 0 < decay < 1 or low == -1:
-            raise told.refused(name, "a decay between 0 and 1, and residuals above -1")
+            raise refined.refused(name, "a decay between 0 and 1, and residuals above -1")
         found[name] = {"decay": decay, "low": low, "high": high}
     return found
 

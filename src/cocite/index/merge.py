@@ -190,8 +190,8 @@ class Merge:
             for shard in part.shards:
                 for row in range(shard.samples):
                     at = shard.number + row
-                    told = int(members[at - oldest]), int(digests[at - oldest])
-                    found.setdefault(at, _Source(part, shard, row, *told))
+                    counted = int(members[at - oldest]), int(digests[at - oldest])
+                    found.setdefault(at, _Source(part, shard, row, *counted))
         return [found[at] for at in self.numbers]
 
     # -- everything else ---------------------------------------------------------------
@@ -280,27 +280,27 @@ def check_same(first: StoredIndex, other: StoredIndex, *, pieces: bool = False) 
 
 def _report(index: StoredIndex, pieces: bool) -> dict[str, Any]:
     """Map the names of the properties that must be equal to their values."""
-    told: dict[str, Any] = {"measure": index.measure.name, "direction": index.direction}
+    traits: dict[str, Any] = {"measure": index.measure.name, "direction": index.direction}
     files = index.store.manifest.files
     if not pieces:
-        told["pages kept"] = files[WANTED].xxh3_128 if WANTED in files else "all"
-        told["prefixes of pages kept"] = index.kept.prefixes if index.kept else ()
+        traits["pages kept"] = files[WANTED].xxh3_128 if WANTED in files else "all"
+        traits["prefixes of pages kept"] = index.kept.prefixes if index.kept else ()
     for part in index.parts:
         plan = part.plan.to_json()
         which = f" ({part.prefix.removesuffix('.')})" if len(index.parts) > 1 else ""
         settings = dict(part.plan.settings.to_json())
         settings.pop(SAMPLES.name, None)
-        told |= {f"{name}{which}": value for name, value in settings.items()}
-        told |= {f"{name}{which}": plan[name] for name in ("layout", "weight", "weighted")}
+        traits |= {f"{name}{which}": value for name, value in settings.items()}
+        traits |= {f"{name}{which}": plan[name] for name in ("layout", "weight", "weighted")}
     return (
-        told
+        traits
         | ({} if index.meeting_weight is None else {MEETING_WEIGHT.name: index.meeting_weight})
         | index.query_defaults
     )
 
 
-def _shown(told: dict[str, Any], name: str) -> str:
-    return repr(told[name]) if name in told else "none"
+def _shown(traits: dict[str, Any], name: str) -> str:
+    return repr(traits[name]) if name in traits else "none"
 
 
 def _common_files(index: StoredIndex, made: Collection[str]) -> dict[str, Entry]:
@@ -332,8 +332,8 @@ def _held(indexes: Sequence[StoredIndex]) -> tuple[range, Bools, Ints]:
     """Return the range of all sample numbers; bool[parts, numbers], whether any index has the
     part's sample; and int64[numbers], how many indexes have the sample in all parts.
     """
-    told = [index.freshness.numbers for index in indexes]
-    span = range(min(each.start for each in told), max(each.stop for each in told))
+    numbers = [index.freshness.numbers for index in indexes]
+    span = range(min(each.start for each in numbers), max(each.stop for each in numbers))
     if len(span) > MAX_SAMPLES:
         raise UsageError(f"{len(span):,} samples exceed the maximum of {MAX_SAMPLES:,}")
     count = sum(map(_has_samples, indexes[0].parts))

@@ -129,8 +129,8 @@ class Keep:
     ) -> Self | None:
         """Return the selection, or None if all arguments are None; raises :class:`UsageError`."""
         if piece is not None:
-            told = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", str(piece))
-            number, count = map(int, told.groups()) if told else (0, 0)
+            match = re.fullmatch("([0-9]{1,9})/([0-9]{1,9})", str(piece))
+            number, count = map(int, match.groups()) if match else (0, 0)
             if not 1 <= number <= count:
                 raise UsageError(
                     f"only_range is {piece!r}; it must be I/COUNT, such as 2/8 for the second of "
@@ -207,11 +207,11 @@ def page_filter(facts: Facts, nodes: int, most: int) -> PageFilter | None:
     """
     if "wanted" not in facts:
         return None
-    told = facts.group("wanted")
-    prefixes = told.values.get("prefixes")
+    group = facts.group("wanted")
+    prefixes = group.values.get("prefixes")
     if not isinstance(prefixes, list) or not all(isinstance(p, str) and p for p in prefixes):
-        raise told.refused("prefixes", "a list of strings")
-    return PageFilter(told.whole("nodes", nodes, most), tuple(prefixes))
+        raise group.refused("prefixes", "a list of strings")
+    return PageFilter(group.whole("nodes", nodes, most), tuple(prefixes))
 
 
 def links_in_words(measure: Measure, direction: str) -> str:

@@ -124,7 +124,7 @@ class BuildDocument(Document):
 
     ``made`` counts the units finished by this run, out of ``units``; ``unit`` is as in
     :attr:`IndexBuild.finished`. ``live_steps`` is the number of walk steps per node and sample, or
-    None without walks. ``numbers`` contains the sample numbers. ``told`` describes the graph, and
+    None without walks. ``numbers`` contains the sample numbers. ``report`` describes the graph, and
     ``traffic`` the traffic between partitions. Other fields are as in :class:`IndexDocument`.
     """
 
@@ -148,7 +148,7 @@ class BuildDocument(Document):
     numbers: range
     kept: PageFilter | None
     texts: dict[str, int] | None
-    told: GraphReport
+    report: GraphReport
     traffic: Traffic | None = None
 
     @classmethod
@@ -206,11 +206,14 @@ class BuildDocument(Document):
         first = {"first": self.numbers.start} if self.numbers.start else {}
         kept = {"nodes": self.nodes, "kept": self.kept} if self.kept else {}
         texts = {"texts": self.texts} if self.texts else {}
-        told: dict[str, Any] = {"hubs": list(self.told.hubs), "without_links": self.told.without}
-        told |= {"excluded": self.told.excluded} if self.told.excluded else {}
+        links: dict[str, Any] = {
+            "hubs": list(self.report.hubs),
+            "without_links": self.report.without,
+        }
+        links |= {"excluded": self.report.excluded} if self.report.excluded else {}
         if self.traffic is not None:
-            told["sent"] = self.traffic.facts()
-        return facts | first | kept | texts | told
+            links["sent"] = self.traffic.facts()
+        return facts | first | kept | texts | links
 
 
 @dataclass(frozen=True)
@@ -236,8 +239,10 @@ class RefreshDocument(Document):
     def of(cls, work: RefreshBuild, report: BuildReport, index: str) -> Self:
         """Describe ``work`` after its run."""
         drawn, took = len(work.drawn), (report.seconds, report.bytes)
-        told, local = bool(work.already), StoredIndex.open(index).local
-        return cls(index, str(work.graph.path), work.retained, drawn, work.date, *took, told, local)
+        current, local = bool(work.already), StoredIndex.open(index).local
+        return cls(
+            index, str(work.graph.path), work.retained, drawn, work.date, *took, current, local
+        )
 
 
 @dataclass(frozen=True)

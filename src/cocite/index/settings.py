@@ -139,26 +139,26 @@ def read_settings(path: str | os.PathLike[str]) -> IndexSettings:
     :class:`~cocite.errors.UsageError` if a key, setting or value is invalid.
     """
     try:
-        told = tomllib.loads(Path(path).read_text("utf-8"))
+        content = tomllib.loads(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(f"{os.fspath(path)} cannot be read as a settings file: {error}") from error
     try:
-        return _checked_settings(told).check()
+        return _checked_settings(content).check()
     except UsageError as error:
         raise UsageError(f"{os.fspath(path)}: {error}") from error
 
 
-def _checked_settings(told: Mapping[str, object]) -> IndexSettings:
-    for key in told:
+def _checked_settings(content: Mapping[str, object]) -> IndexSettings:
+    for key in content:
         if key not in _KEYS:
             raise UsageError(f"{key!r} is an unknown key; the keys are {', '.join(_KEYS)}")
-    if "measure" not in told:
+    if "measure" not in content:
         raise UsageError('measure is missing; add a line such as measure = "psimrank"')
     for key in _TEXTS:
-        if not isinstance(told.get(key, ""), str):
+        if not isinstance(content.get(key, ""), str):
             such = {"measure": DEFAULT, "direction": " or ".join(DIRECTIONS)}.get(key, "trees")
-            raise UsageError(f"{key} is {told[key]!r}; it must be a string, such as {such}")
-    settings, unweighted = told.get("settings", {}), told.get("unweighted", False)
+            raise UsageError(f"{key} is {content[key]!r}; it must be a string, such as {such}")
+    settings, unweighted = content.get("settings", {}), content.get("unweighted", False)
     if not isinstance(unweighted, bool):
         raise UsageError(f"unweighted is {unweighted!r}; it must be true or false")
     if not isinstance(settings, dict):
@@ -166,7 +166,7 @@ def _checked_settings(told: Mapping[str, object]) -> IndexSettings:
     for name, value in settings.items():
         if not isinstance(value, bool | int | float | str):
             raise UsageError(f"{name} is {value!r}; it must be a number, a string, true or false")
-    texts = {key: str(told[key]) for key in _TEXTS if key in told}
+    texts = {key: str(content[key]) for key in _TEXTS if key in content}
     return IndexSettings(**texts, unweighted=unweighted, settings=settings)
 
 

@@ -225,8 +225,8 @@ class StoredIndex:
     def loss(self) -> str:
         """Describe the lost samples and how to restore them; return "" if none are lost."""
         path, refreshed = str(self.store.path), self.freshness.refreshed
-        told = (self.measure.name, self.lost, self.samples or 0)
-        return lost_in_words(path, *told, refreshed=refreshed)
+        known = (self.measure.name, self.lost, self.samples or 0)
+        return lost_in_words(path, *known, refreshed=refreshed)
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> StoredIndex:

@@ -302,13 +302,13 @@ class VerifyDocument(Document):
         store = Store(Path(name), Manifest.read(Path(name), kind))
         found = {file: store.verify(file) for file in store.manifest.files}
         faults = {file: fault for file, fault in found.items() if fault}
-        told = _report(store)
-        if not told and not faults:
+        reported = _report(store)
+        if not reported and not faults:
             faults = _content(store)
         size = len(store.manifest.files), store.nbytes
-        left = "" if told else _left(store, faults)
+        left = "" if reported else _left(store, faults)
         surplus = store.surplus()
-        return cls(name, kind, *size, not told, [*told, *faults.values()], left, surplus)
+        return cls(name, kind, *size, not reported, [*reported, *faults.values()], left, surplus)
 
     def facts(self) -> dict[str, Any]:
         """Return the fields, omitting ``left`` and ``surplus`` if empty."""

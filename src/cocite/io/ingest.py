@@ -197,8 +197,8 @@ def _ingest_partitions(
     path, blocks = check_output(output, options.overwrite), options.partitions or 1
 
     def cut(graph: Graph) -> BlockedGraph:
-        told = partial(progress, "cutting")
-        split_graph(graph, path, blocks, overwrite=options.overwrite, progress=told)
+        cutting = partial(progress, "cutting")
+        split_graph(graph, path, blocks, overwrite=options.overwrite, progress=cutting)
         return BlockedGraph.open(path)
 
     stored = _stored_graph(inputs)

@@ -116,8 +116,8 @@ def _read_all(
     for source in sources:
         cleaner = Cleaner(source, 2, options)
         text = cleaner.found
-        with shown.of(source) as told, source.reading() as (stream, raw):
-            for read in _read(cleaner, source, (stream, raw), workers, told):
+        with shown.of(source) as report, source.reading() as (stream, raw):
+            for read in _read(cleaner, source, (stream, raw), workers, report):
                 text.rows += read.keys.size
                 text.blank_lines += read.blank
                 text.comments += read.comments
@@ -149,13 +149,13 @@ class _Worker:
             piece += b"\n"
         if self._room.shape[1] < len(piece) // 4 + 1:
             self._room = np.empty((2, len(piece) // 4 + 1), np.uint32)
-        told = np.zeros(k.TOLD, np.int64)
-        told[k.SKIP] = skip
+        state = np.zeros(k.STATE, np.int64)
+        state[k.SKIP] = skip
         sources, targets = self._room
-        rows = k.read_pairs(np.frombuffer(piece, np.uint8), rules, sources, targets, told)
+        rows = k.read_pairs(np.frombuffer(piece, np.uint8), rules, sources, targets, state)
         if rows < 0:
             raise _ForTables
-        counts = (int(told[at]) for at in (k.SKIP, k.BLANK, k.COMMENTS, k.LARGEST))
+        counts = (int(state[at]) for at in (k.SKIP, k.BLANK, k.COMMENTS, k.LARGEST))
         return _Read(targets[:rows].astype(np.uint64) << _HALF | sources[:rows], *counts)
 
 
@@ -251,8 +251,8 @@ def _write(
                 piece = ids[piece >> _HALF].astype(np.uint64) << _HALF | ids[piece & _LOW]
             yield piece, None
 
-    told = counted(pieces(), "writing the links", keys.size, progress)
-    edges, loops, _, files = write_links(directory, told, nodes, options, weighted=False)
+    links = counted(pieces(), "writing the links", keys.size, progress)
+    edges, loops, _, files = write_links(directory, links, nodes, options, weighted=False)
     progress("storing the names", 0, 0)
     if values is not None:
         with ArrayWriter(directory / VALUES, np.uint64) as names:

@@ -477,8 +477,8 @@ def _listed(mark: bytes) -> list[str]:
 
 def _stated(manifest: bytes) -> tuple[str, set[str]]:
     try:
-        told = json.loads(manifest)
-        return str(told["cocite"]), set(map(str, told["files"]))
+        facts = json.loads(manifest)
+        return str(facts["cocite"]), set(map(str, facts["files"]))
     except (ValueError, KeyError, TypeError) as error:
         raise Damaged(
             f"the manifest to replace cannot be read: {error}. Remove it and the files next to it"

@@ -28,7 +28,7 @@ from cocite.kernels.text import (
 )
 
 SKIP, BLANK, COMMENTS, LARGEST = range(4)
-TOLD = 4
+STATE = 4
 """int64 words reported about a piece: rows still to skip, blank lines, comment lines, largest
 id.
 """
@@ -107,15 +107,15 @@ def _other_end(text: Any, i: Any, delimiter: Any, runs: Any) -> Any:
 
 
 @kernel
-def read_pairs(text: U8s, rules: I64s, sources: OutU32s, targets: OutU32s, told: OutI64s) -> I64:
+def read_pairs(text: U8s, rules: I64s, sources: OutU32s, targets: OutU32s, state: OutI64s) -> I64:
     """Read whole lines of ``text`` (uint8, ending with LF); return the number of links.
 
     Returns -1 if a row is not plain. ``rules`` are those of ``kernels/text.py``; ``sources`` and
-    ``targets`` are uint32[text.size // 4 + 1], ``told`` is int64[TOLD].
+    ``targets`` are uint32[text.size // 4 + 1], ``state`` is int64[STATE].
     """
     delimiter, quotes = np.uint8(rules[DELIMITER]), rules[QUOTES] > 0
     dialect = delimiter, quotes, rules[EXPECTED], rules[FIRST], rules[SECOND]
-    skip, rows, most = told[SKIP], 0, _NONE64
+    skip, rows, most = state[SKIP], 0, _NONE64
     bare = rules[EXPECTED] == 2 and rules[FIRST] == 0 and rules[SECOND] == 1
     i, size = _NONE64, np.uint64(text.size)
     while i < size:
@@ -140,12 +140,12 @@ def read_pairs(text: U8s, rules: I64s, sources: OutU32s, targets: OutU32s, told:
         start, end_of = trimmed(text, low, high)
         i = np.uint64(behind(text, high))
         if start == end_of:
-            told[BLANK] += 1
+            state[BLANK] += 1
         elif text[start] == rules[COMMENT]:
-            told[COMMENTS] += 1
+            state[COMMENTS] += 1
         elif skip and not (quotes and find(text, start, end_of, _QUOTE, _QUOTE) < end_of):
             skip -= 1
         else:
             return -1
-    told[SKIP], told[LARGEST] = skip, np.int64(most)
+    state[SKIP], state[LARGEST] = skip, np.int64(most)
     return rows

@@ -70,8 +70,8 @@ def weigh(
     for x in range(first, last):
         begin, end = _row(offsets, x)
         size = end - begin + (0 if own == 0.0 or _holds(offsets, members, x) else 1)
-        told = 0 < size <= max_degree
-        worths[x] = np.log(np.float64(nodes) / np.float64(size)) if told else 0.0
+        counted = 0 < size <= max_degree
+        worths[x] = np.log(np.float64(nodes) / np.float64(size)) if counted else 0.0
 
 
 @kernel

@@ -212,8 +212,8 @@ class _Work:
         root = _root()
         if not self.files:
             return None, ""
-        told = json.dumps([_path_of(self.source), self._way()], sort_keys=True)
-        digest = hashlib.sha256(os.fsencode(told)).hexdigest()[:16]
+        key = json.dumps([_path_of(self.source), self._way()], sort_keys=True)
+        digest = hashlib.sha256(os.fsencode(key)).hexdigest()[:16]
         folder = root / f"{_prefix(self.source)}-{digest}"
         if folder.is_symlink():
             return folder, f"{folder} is a symbolic link"

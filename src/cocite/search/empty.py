@@ -73,10 +73,10 @@ def _advice(stored: StoredIndex, links: bool) -> str:
 
 
 def _left_out(graph: Graph) -> str:
-    told = graph.store.facts.get("excluded")
-    if not told or not told["nodes"]:
+    excluded = graph.store.facts.get("excluded")
+    if not excluded or not excluded["nodes"]:
         return ""
-    count = told["nodes"]
+    count = excluded["nodes"]
     return f" ({count:,} page{'s were' if count > 1 else ' was'} excluded from the graph)"
 
 

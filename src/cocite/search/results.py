@@ -410,9 +410,9 @@ def _why_rows(why: Why, titles: _Titles) -> list[tuple[Any, ...]]:
         (
             *(rank, *reason[:5]),
             *(json.dumps(path, ensure_ascii=False) for path in reason[5:]),
-            *(each["title"] for each in [told] if titles is not None),
+            *(each["title"] for each in [title_of_reason] if titles is not None),
         )
-        for rank, (reason, told) in enumerate(
+        for rank, (reason, title_of_reason) in enumerate(
             zip(why.reasons, _reasons(why.reasons, titles), strict=True), 1
         )
     ]

@@ -120,29 +120,29 @@ def _source_of(stored: StoredIndex, given: GivenGraph) -> dict[str, Graph]:
     return graphs
 
 
-def _place(stored: StoredIndex, told: str) -> Path:
-    return Path(os.path.normpath(Path(stored.store.path).resolve() / told))
+def _place(stored: StoredIndex, recorded: str) -> Path:
+    return Path(os.path.normpath(Path(stored.store.path).resolve() / recorded))
 
 
-def _there(stored: StoredIndex, told: str | None) -> Graph | None:
+def _there(stored: StoredIndex, recorded: str | None) -> Graph | None:
     try:
-        here = told is not None and "://" not in told
-        return Graph.open(_place(stored, str(told))) if here else None
+        here = recorded is not None and "://" not in recorded
+        return Graph.open(_place(stored, str(recorded))) if here else None
     except StoreError:
         return None
 
 
 def _remembered(stored: StoredIndex) -> Graph:
-    told, index = stored.graph.get("path"), stored.store.path
+    recorded, index = stored.graph.get("path"), stored.store.path
     name = stored.graph.get("name")
-    if not isinstance(told, str):
+    if not isinstance(recorded, str):
         raise NotAStore(f"{index} does not say where its graph {name} is. {_GIVE}")
-    if "://" in told:
+    if "://" in recorded:
         raise NotAStore(
-            f"the graph {name}, from which {index} was built, was at {told}, which is not "
-            f"downloaded automatically. Pass it: --graph {told} (graph={told!r})"
+            f"the graph {name}, from which {index} was built, was at {recorded}, which is not "
+            f"downloaded automatically. Pass it: --graph {recorded} (graph={recorded!r})"
         )
-    path = _place(stored, told)
+    path = _place(stored, recorded)
     try:
         found = Graph.open(path)
     except NotAStore as error:

@@ -218,11 +218,11 @@ def _no_key() -> Response:
 async def body_of(service: Service, request_headers: Headers, receive: Receive) -> bytes:
     """Read a request body within the limits; raises :class:`Problem`."""
     limits = service.config.limits
-    told = request_headers.get("content-length", "0")
+    length = request_headers.get("content-length", "0")
     too_large = Problem(
         "body-too-large", f"the body has more than {limits.body:,} bytes; send less at once"
     )
-    if told.isdecimal() and int(told) > limits.body:
+    if length.isdecimal() and int(length) > limits.body:
         raise too_large
     pieces, size = [], 0
     try:
@@ -239,8 +239,8 @@ async def body_of(service: Service, request_headers: Headers, receive: Receive) 
                 if not message.get("more_body"):
                     return b"".join(pieces)
     except TimeoutError:
-        told = f"the body took longer than {limits.body_time:g} s"
-        raise Problem("slow-body", told) from None
+        detail = f"the body took longer than {limits.body_time:g} s"
+        raise Problem("slow-body", detail) from None
 
 
 # -- app ---------------------------------------------------------------------------------
@@ -350,20 +350,20 @@ def _next(service: Service, query: bytes, values: Values) -> str | None:
 async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[str, bytes]:
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in kinds:
-        told = f"the Content-Type is {kind or 'missing'}; send {' or '.join(kinds)}"
-        raise Problem("no-json", told)
+        detail = f"the Content-Type is {kind or 'missing'}; send {' or '.join(kinds)}"
+        raise Problem("no-json", detail)
     return kind, await body_of(service, request.headers, request.receive)
 
 
 async def _posted(service: Service, request: Request) -> Values:
     _, body = await _json_body(service, request, JSON)
     try:
-        told = msgspec.json.decode(body)
+        content = msgspec.json.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         raise Problem("bad-json", f"the body is not JSON: {error}") from None
     state = request.scope["state"]
-    state["said"] = texts_in(told)
-    return service.operations[state["operation"]].from_body(told)
+    state["said"] = texts_in(content)
+    return service.operations[state["operation"]].from_body(content)
 
 
 async def _draft(service: Service, request: Request) -> Response:
@@ -388,8 +388,8 @@ async def _batch(service: Service, request: Request) -> Response:
 async def _links(service: Service, request: Request) -> Response:
     holder, limits = request.scope["state"].get("holder"), service.config.limits
     if service.keys is None or holder not in service.keys.writers:
-        told = "only keys with write access can add links: those marked write in the key file"
-        raise Problem("read-only", told)
+        detail = "only keys with write access can add links: those marked write in the key file"
+        raise Problem("read-only", detail)
     kind, body = await _json_body(service, request, JSON, NDJSON)
     try:
         name, links = links_in(body, kind == NDJSON, limits)
@@ -399,7 +399,7 @@ async def _links(service: Service, request: Request) -> Response:
     with service.serving("links", {} if name is None else {"index": name}) as asking:
         assert asking.held.fresh is not None
         work = partial(asking.held.fresh.take, links, limits)
-        took = await service.done(work, told=False)
+        took = await service.done(work, adapts=False)
         service.metrics.links.labels(asking.name).inc(took.links)
         body = msgspec.json.encode({"index": asking.name, **took._asdict()})
         return reply(service, request, body, headers={"Cocite-Index": asking.name})

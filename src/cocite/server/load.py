@@ -82,8 +82,8 @@ class LoadedIndex:
     def __init__(self, index: Index, fresh: FreshLinks | None = None) -> None:
         self.index, self.fresh = index, fresh
         manifest = index.stored.store.manifest
-        told = f"{manifest.digest()} {manifest.facts}".encode()
-        self.generation = xxhash.xxh3_64_hexdigest(told)
+        identity = f"{manifest.digest()} {manifest.facts}".encode()
+        self.generation = xxhash.xxh3_64_hexdigest(identity)
         self.users = 0
         self._views: dict[int, Index] = {}
         self._lock = threading.Lock()
@@ -230,10 +230,10 @@ def _files(path: str) -> tuple[object, ...]:
 def _identity(path: str) -> tuple[int, ...] | None:
     """Return an identity of a directory and its manifest; None if missing."""
     try:
-        there, told = os.stat(path), os.stat(os.path.join(path, MANIFEST))
+        there, manifest = os.stat(path), os.stat(os.path.join(path, MANIFEST))
     except OSError:
         return None
-    return there.st_ino, there.st_mtime_ns, told.st_ino, told.st_mtime_ns, told.st_size
+    return there.st_ino, there.st_mtime_ns, manifest.st_ino, manifest.st_mtime_ns, manifest.st_size
 
 
 # -- pool --------------------------------------------------------------------------------

@@ -174,8 +174,8 @@ class Log:
         if self.as_json:
             line = json.dumps({"time": now, "level": level, "message": message, **more})
         else:
-            told = " ".join(f"{name}={value}" for name, value in more.items())
-            line = one_line(" ".join(filter(None, (now, level, message, told))))
+            fields = " ".join(f"{name}={value}" for name, value in more.items())
+            line = one_line(" ".join(filter(None, (now, level, message, fields))))
         self._lines.put(line)
 
     def close(self) -> None:

@@ -52,12 +52,12 @@ class _AppServer(MPServer):
         if self.drain and self.interrupt_signal:
             self.main_loop_interrupt.clear()
             end = monotonic() + self.drain
-            told = False
-            while not told and (left := end - monotonic()) > 0:
+            stopped = False
+            while not stopped and (left := end - monotonic()) > 0:
                 for worker in self.wrks:  # repeat, as a starting process does not listen yet
                     with suppress(ProcessLookupError):
                         os.kill(worker.inner.pid, signal.SIGUSR1)
-                told = self.main_loop_interrupt.wait(min(_TOLD, left))
+                stopped = self.main_loop_interrupt.wait(min(_TOLD, left))
 
     def _reload(self, spawn_target: Any, target_loader: Any) -> None:
         self.reload_signal = False

@@ -40,11 +40,11 @@ _CODED = re.compile(r"\s*(zstd|gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*", re.I)
 
 def has_it(request: Request, asking: ServedQuery) -> bool:
     """Return whether the client has an answer from this generation and as many samples."""
-    told = request.headers.get("if-none-match")
-    if not told:
+    tags = request.headers.get("if-none-match")
+    if not tags:
         return False
     generation, samples = asking.generation, asking.samples or 0
-    return any(match[1] == generation and int(match[2]) >= samples for match in _TAG.finditer(told))
+    return any(match[1] == generation and int(match[2]) >= samples for match in _TAG.finditer(tags))
 
 
 def coding(request: Request) -> str | None:
@@ -81,8 +81,8 @@ def caching(service: Service, asking: ServedQuery | None) -> dict[str, str]:
     kept = "private" if service.keys is not None else "public"
     fixed = asking.full and asking.held.fresh is None
     age = int(service.config.options.reload_interval) if fixed else 0
-    told = f"{kept}, max-age={age}" if age else f"{kept}, no-cache"
-    found = {"Cache-Control": told, "ETag": asking.tag, "Vary": vary}
+    control = f"{kept}, max-age={age}" if age else f"{kept}, no-cache"
+    found = {"Cache-Control": control, "ETag": asking.tag, "Vary": vary}
     found["Cocite-Index"] = asking.name
     found["Cocite-Generation"] = asking.held.generation
     if asking.samples is not None:
@@ -113,14 +113,14 @@ def reply_packed(
     status: int = 200,
 ) -> Response:
     """Create a response with a body encoded with ``how``, None for plain."""
-    told: dict[str, Any] = caching(service, asking) | dict(headers or {})
+    fields: dict[str, Any] = caching(service, asking) | dict(headers or {})
     if how is not None:
-        told["Content-Encoding"] = how
-    told["Content-Type"] = media
+        fields["Content-Encoding"] = how
+    fields["Content-Type"] = media
     if len(body) > _PIECE:  # send chunks, to notice a client that stops reading
-        told["Content-Length"] = str(len(body))
-        return StreamingResponse(_pieces(body), status, told)
-    return Response(body, status, told)
+        fields["Content-Length"] = str(len(body))
+        return StreamingResponse(_pieces(body), status, fields)
+    return Response(body, status, fields)
 
 
 async def _pieces(body: bytes) -> AsyncIterator[bytes]:
@@ -175,5 +175,5 @@ def _said(request: Request) -> list[str]:
 
 def problem_reply(problem: Problem) -> Response:
     """Create the response for a problem."""
-    told = {"Content-Type": MEDIA, "Cache-Control": "no-store", **problem.headers}
-    return Response(problem.body, problem.status, told)
+    fields = {"Content-Type": MEDIA, "Cache-Control": "no-store", **problem.headers}
+    return Response(problem.body, problem.status, fields)

@@ -64,8 +64,8 @@ class CompleteDocument(Document):
             )
         found = Resolver(names).matches(text, among, passes=matches).ids
         shown = [str(name) for name in names.names(found[:k])]
-        told = index.titles_of(shown)
-        named = None if told is None else [title or None for title in told]
+        titles = index.titles_of(shown)
+        named = None if titles is None else [title or None for title in titles]
         return cls(text, matches, shown, len(found) > k, named)
 
     def facts(self) -> dict[str, Any]:

@@ -89,8 +89,8 @@ class Problem(Exception):
     def to_json(self) -> dict[str, Any]:
         """Return the problem details of RFC 9457."""
         status, title = KINDS[self.kind]
-        told = {"type": f"/docs#{self.kind}", "title": title, "status": status}
-        return told | {"detail": self.detail} | self.more
+        fields = {"type": f"/docs#{self.kind}", "title": title, "status": status}
+        return fields | {"detail": self.detail} | self.more
 
     @cached_property
     def body(self) -> bytes:
@@ -100,9 +100,9 @@ class Problem(Exception):
     @cached_property
     def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
         """Return the headers, encoded."""
-        told = {"content-type": MEDIA, "cache-control": "no-store", **self.headers}
-        told["content-length"] = str(len(self.body))
-        return tuple((name.lower().encode(), value.encode()) for name, value in told.items())
+        headers = {"content-type": MEDIA, "cache-control": "no-store", **self.headers}
+        headers["content-length"] = str(len(self.body))
+        return tuple((name.lower().encode(), value.encode()) for name, value in headers.items())
 
 
 class Scrub:
@@ -120,12 +120,12 @@ class Scrub:
                     known.setdefault(folder + os.sep, "")
         self._known = sorted(known.items(), key=lambda pair: -len(pair[0]))
 
-    def __call__(self, text: str, said: Iterable[str] = ()) -> str:
-        """Replace paths in the text, except in texts that the client ``said``: otherwise clients
+    def __call__(self, text: str, sent: Iterable[str] = ()) -> str:
+        """Replace paths in the text, except in texts that the client ``sent``: otherwise clients
         could test whether a guessed path exists.
         """
         kept: dict[str, str] = {}
-        for each in sorted(set(said), key=len, reverse=True):
+        for each in sorted(set(sent), key=len, reverse=True):
             if any(path in each for path, _ in self._known):
                 for form in (repr(each)[1:-1], repr(each)[:100], each):
                     mark = f"\0{len(kept)}\0"
@@ -137,9 +137,9 @@ class Scrub:
         return text
 
 
-def problem_of(error: CociteError, scrub: Scrub, said: Iterable[str] = ()) -> Problem:
-    """Convert an error to a problem, for a client who ``said`` these texts."""
-    detail = scrub(str(error), said)
+def problem_of(error: CociteError, scrub: Scrub, sent: Iterable[str] = ()) -> Problem:
+    """Convert an error to a problem, for a client who ``sent`` these texts."""
+    detail = scrub(str(error), sent)
     if isinstance(error, UnknownNode):
         return Problem("unknown-node", detail, {"suggestions": list(error.suggestions)})
     if isinstance(error, TooMany):
@@ -216,8 +216,10 @@ class ServedQuery:
     @property
     def generation(self) -> str:
         """Return 16 digits that change with the index's generation and with posted links."""
-        told = self.held.generation
-        return xxhash.xxh3_64_hexdigest(f"{told} {self.links}".encode()) if self.links else told
+        generation = self.held.generation
+        if not self.links:
+            return generation
+        return xxhash.xxh3_64_hexdigest(f"{generation} {self.links}".encode())
 
 
 class Service:
@@ -296,10 +298,10 @@ class Service:
         work: Callable[[], ServedAnswer],
         *,
         pushing: bool = True,
-        told: bool = True,
+        adapts: bool = True,
         seconds: float | None = None,
     ) -> ServedAnswer:
-        """Run work in a thread; if ``told``, the time taken adapts the number of samples.
+        """Run work in a thread; if ``adapts``, the time taken adapts the number of samples.
 
         Raises :class:`Problem` under overload, and :class:`QueryTimeout` after ``seconds``, by
         default a query's limit.
@@ -309,10 +311,10 @@ class Service:
         try:
             found = await self.pool.run(work, most=most, pushing=pushing, seconds=seconds)
         except Full as full:
-            if told:
+            if adapts:
                 self.adaptation.refused(time.monotonic())
             raise _busy(full.after) from None
-        if pushing and told:
+        if pushing and adapts:
             now = time.monotonic()
             self.adaptation.answered(now - began, now)
         return found
@@ -340,7 +342,7 @@ class Service:
         def work() -> ServedAnswer:
             return made(self._answer(operation, values, asking))
 
-        found = await self.done(work, told=sampled(operation) and not heavy(values))
+        found = await self.done(work, adapts=sampled(operation) and not heavy(values))
         self.count_samples(operation, asking)
         return found
 
@@ -367,8 +369,8 @@ class Service:
     def _bounded(self, nodes: int, k: int) -> None:
         most = self.config.limits.hits
         if nodes * k > most:
-            told = f"{nodes:,} nodes with {k:,} hits each are more than {most:,} hits"
-            raise Problem("too-many", f"{told}: request fewer at once")
+            detail = f"{nodes:,} nodes with {k:,} hits each are more than {most:,} hits"
+            raise Problem("too-many", f"{detail}: request fewer at once")
         if self._batches >= max(_BATCHES, 4 * self.config.threads):
             raise _busy(self.pool.wait)
 
@@ -391,7 +393,7 @@ class Service:
             )
             seconds = (len(piece) + 1) * limits.question_time
             try:
-                lines = await self.done(work, pushing=begin == 0, told=False, seconds=seconds)
+                lines = await self.done(work, pushing=begin == 0, adapts=False, seconds=seconds)
             except QueryTimeout as error:
                 lines = [self._unanswered(node, error) for node in piece]
             yield lines
@@ -407,9 +409,9 @@ class Service:
 
     def _unanswered(self, node: str | list[str], error: CociteError) -> bytes:
         called = {"nodes": node} if isinstance(node, list) else {"node": node}
-        said = node if isinstance(node, list) else [node]
+        names = node if isinstance(node, list) else [node]
         return msgspec.json.encode(
-            called | {"error": problem_of(error, self.scrub, said).to_json()}
+            called | {"error": problem_of(error, self.scrub, names).to_json()}
         )
 
     def count_samples(self, operation: str, asking: ServedQuery) -> None:
@@ -428,8 +430,8 @@ class Service:
         for holder in self.holders.values():
             with holder.lease() as held:
                 samples = held.samples(share, self.config.options.min_samples)
-                told = ServedDocument.of(holder.name, held.generation, held.index, samples)
-                found.append(told.to_json())
+                document = ServedDocument.of(holder.name, held.generation, held.index, samples)
+                found.append(document.to_json())
         return found
 
     def gauge(self) -> None:

@@ -78,9 +78,9 @@ def all_pairs(
             top=options.top,
             progress=lambda nodes: stages("writing", nodes, len(found.within)),
         )
-    told = ExactDocument.of(graph, target.label, options.measure, options.direction, found)
-    show(Reply(told, lambda: _text(told, options.order == "rcm")))
-    ended = told.ended
+    document = ExactDocument.of(graph, target.label, options.measure, options.direction, found)
+    show(Reply(document, lambda: _text(document, options.order == "rcm")))
+    ended = document.ended
     if ended.converged:
         return
     if ended.pruning_error > ended.iteration_error:

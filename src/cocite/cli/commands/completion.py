@@ -167,6 +167,6 @@ def _names(path: str, begun: str, bipartite: bool, side: str | None) -> list[Any
     if store.has(OFFSETS):
         names.in_links = partial(count_in_links, store.array(OFFSETS))
     ids = Resolver(names).matches(mark + begun, passes=False).ids[:_OFFERED]
-    told = [""] * ids.size if titles is None else titles.of(ids)
-    pairs = zip(names.names(ids), told, strict=True)
+    shown = [""] * ids.size if titles is None else titles.of(ids)
+    pairs = zip(names.names(ids), shown, strict=True)
     return [CompletionItem(node.removeprefix(mark), help=title) for node, title in pairs]

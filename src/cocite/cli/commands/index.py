@@ -119,14 +119,14 @@ def index(
         )
         errors = standard_errors(built.parts, asked, built.samples)
         # Cluster nodes may differ from this machine, so pilots here would not predict the time.
-        told = f"on {spread.in_words()}" if spread else str(work.estimate())
-        say(f"{output}: {told}{expected_error(errors)}")
+        summary = f"on {spread.in_words()}" if spread else str(work.estimate())
+        say(f"{output}: {summary}{expected_error(errors)}")
         report = run_build(work)
         if sending is not None:
             sending.send()
         found = BuildDocument.of(work, report, output)
         built = work.options
-    for line in found.told.lines(stored, built):
+    for line in found.report.lines(stored, built):
         say(line)
     decay = built.measure.ask_settings({})[DECAY] if options.refine else None
     show(Reply(found, lambda: _text(found, f"ready for decay {decay}" if options.refine else "")))

@@ -121,8 +121,8 @@ def related_all(
             with Stages(units) as stages:
                 show_refining(opened_index, stages)
                 # Cluster nodes may differ from this machine, so a pilot would not predict them.
-                if machines is None and (told := work.estimate(stages)) is not None:
-                    say(summary_text(told))
+                if machines is None and (estimated := work.estimate(stages)) is not None:
+                    say(summary_text(estimated))
                 report = work.run(stages)
         asked = work.nodes
     named = "-" if streams else label

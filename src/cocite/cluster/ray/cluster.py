@@ -106,7 +106,7 @@ def value_of(found: Any) -> Any:
 def translated(error: Exception) -> Exception:
     """Convert an error of Ray; return other errors unchanged."""
     ray = library()
-    told = str(error).strip().partition("\n")[0]
+    reason = str(error).strip().partition("\n")[0]
     if isinstance(error, ray.exceptions.RayTaskError):
         cause = error.cause if isinstance(error.cause, Exception) else error
         lost = isinstance(cause, ray.exceptions.RayError) and cause is not error
@@ -115,12 +115,12 @@ def translated(error: Exception) -> Exception:
         return QueryTimeout("the cluster did not answer within the time limit")
     if isinstance(error, ray.exceptions.OutOfMemoryError | ray.exceptions.ObjectStoreFullError):
         return ResourceError(
-            f"a node of the cluster ran out of memory: {told}. Lower --memory (memory=...) or "
+            f"a node of the cluster ran out of memory: {reason}. Lower --memory (memory=...) or "
             "--threads (threads=...), or use larger nodes"
         )
     if isinstance(error, ray.exceptions.RayError):
         return WorkerLost(
-            f"work on the cluster was lost, and retries failed: {told}. Check the nodes with "
+            f"work on the cluster was lost, and retries failed: {reason}. Check the nodes with "
             "cocite cluster status, and repeat the command"
         )
     return error
@@ -327,9 +327,9 @@ class Cluster:
                 configure_logging=False,
             )
         except (ConnectionError, RuntimeError, self._ray.exceptions.RayError) as error:
-            told = " ".join(str(error).split())
+            reason = " ".join(str(error).split())
             raise ClusterError(
-                f"the cluster at {self.address} cannot be used: {told}. All machines need the "
+                f"the cluster at {self.address} cannot be used: {reason}. All machines need the "
                 "same versions of Python and Ray, and this one needs the token of the cluster"
             ) from error
         self._head = self._ray.get_runtime_context().gcs_address

@@ -86,8 +86,8 @@ class LocalNodes:
         count = local_nodes(address)
         _own_token()
         process = _started(["--nodes", str(count)], keep=False)
-        told = _report(process)
-        return cls(process, told["address"], told["ids"])
+        facts = _report(process)
+        return cls(process, facts["address"], facts["ids"])
 
     def kill(self, number: int) -> None:
         """Send SIGKILL to a node's raylet and its workers."""

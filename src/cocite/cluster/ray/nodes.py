@@ -117,9 +117,9 @@ def main() -> None:
         nodes = _started(asked.nodes, folder)
         if held is not None:
             token = os.environ["RAY_AUTH_TOKEN"]
-            told = to_json(RunningCluster(nodes.address, token, os.getpid(), asked.nodes))
+            text = to_json(RunningCluster(nodes.address, token, os.getpid(), asked.nodes))
             os.ftruncate(held, 0)
-            os.pwrite(held, told.encode(), 0)
+            os.pwrite(held, text.encode(), 0)
         _say(out, address=nodes.address, ids=nodes.ids)
         if held is not None:
             out.close()

@@ -301,8 +301,8 @@ class TextFiles:
         found = xxhash.xxh3_128(str(self.path.resolve()).encode(errors="surrogateescape"))
         for file in files:
             facts = file.stat()
-            told = f"{file.name}\n{facts.st_size}\n{facts.st_mtime_ns}\n"
-            found.update(told.encode(errors="surrogateescape"))
+            line = f"{file.name}\n{facts.st_size}\n{facts.st_mtime_ns}\n"
+            found.update(line.encode(errors="surrogateescape"))
         return found.hexdigest()
 
 

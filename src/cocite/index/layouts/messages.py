@@ -126,18 +126,18 @@ class RemoteSamples:
     Raises :class:`Damaged` if the responses do not match an index of ``nodes`` nodes.
     """
 
-    def __init__(self, told: Sequence[ShardResponse], nodes: int) -> None:
-        self._reported = told
-        numbers = np.concatenate([each.numbers for each in told])
+    def __init__(self, responses: Sequence[ShardResponse], nodes: int) -> None:
+        self._reported = responses
+        numbers = np.concatenate([each.numbers for each in responses])
         order = np.argsort(numbers, kind="stable")
         self.numbers: Ints = numbers[order]
         if np.any(self.numbers[1:] == self.numbers[:-1]):
             raise Damaged("two shards returned the same sample: restart the servers")
         place = np.empty(order.size, np.int64)
         place[order] = np.arange(order.size)
-        ends = np.cumsum([0, *(each.numbers.size for each in told)]).tolist()
+        ends = np.cumsum([0, *(each.numbers.size for each in responses)]).tolist()
         self._places = [place[a:b] for a, b in pairwise(ends)]
-        for each in told:
+        for each in responses:
             for row in each.rows.values():
                 if row.codes.shape != (row.ids.size, each.numbers.size) or (
                     row.ids.size and int(row.ids[-1]) >= nodes

@@ -97,16 +97,16 @@ def _node_data(
     graph: Any, wanted: dict[Any, Any] | None, every: bool
 ) -> list[dict[Any, Any]] | None:
     if every:
-        return [dict(told) for told in graph._node.values()]
+        return [dict(attributes) for attributes in graph._node.values()]
     if not wanted:
         return None
     return [
         {
-            name: told.get(name, default)
+            name: attributes.get(name, default)
             for name, default in wanted.items()
-            if default is not None or name in told
+            if default is not None or name in attributes
         }
-        for told in graph._node.values()
+        for attributes in graph._node.values()
     ]
 
 
@@ -119,8 +119,8 @@ def convert_to_nx(obj: Any, *, name: str | None = None) -> Any:
     found = getattr(networkx, kind)()
     found.graph.update(obj.graph)
     found.add_nodes_from(obj.nodes)
-    for node, told in zip(obj.nodes, obj.node_data or (), strict=False):
-        found._node[node].update(told)
+    for node, attributes in zip(obj.nodes, obj.node_data or (), strict=False):
+        found._node[node].update(attributes)
     _link(obj, found)
     return found
 

@@ -37,5 +37,5 @@ def get_info() -> dict[str, Any]:
         "package": "cocite",
         "short_summary": "Link analysis, similarity and link prediction on arrays.",
         "default_config": {},
-        "functions": {name: {"additional_docs": told} for name, told in FUNCTIONS.items()},
+        "functions": {name: {"additional_docs": docs} for name, docs in FUNCTIONS.items()},
     }

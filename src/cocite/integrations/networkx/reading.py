@@ -56,7 +56,7 @@ def read_edgelist(
             return _graph(nodes, numbers[::2], numbers[1::2], {}, create_using)
         path = BytesIO(text) if isinstance(text, bytes) else StringIO(text)
     ends: list[Any] = []
-    told: list[dict[Any, Any]] = []
+    attributes: list[dict[Any, Any]] = []
     for u, v, rest in _rows(path, comments, delimiter, encoding):
         if nodetype is not None:
             try:
@@ -66,12 +66,12 @@ def read_edgelist(
         ends.append(u)
         ends.append(v)
         if rest and data is not False:
-            told.extend({} for _ in range(len(ends) // 2 - 1 - len(told)))
-            told.append(_attributes(rest, data, delimiter))
-    told.extend({} for _ in range(len(ends) // 2 - len(told)) if told)
+            attributes.extend({} for _ in range(len(ends) // 2 - 1 - len(attributes)))
+            attributes.append(_attributes(rest, data, delimiter))
+    attributes.extend({} for _ in range(len(ends) // 2 - len(attributes)) if attributes)
     nodes, numbers = numbered(ends)
-    names = dict.fromkeys(name for row in told for name in row)
-    columns = {name: column_of([row.get(name, MISSING) for row in told]) for name in names}
+    names = dict.fromkeys(name for row in attributes for name in row)
+    columns = {name: column_of([row.get(name, MISSING) for row in attributes]) for name in names}
     return _graph(nodes, numbers[::2], numbers[1::2], columns, create_using)
 
 

@@ -90,8 +90,8 @@ def answer_in(titles: Sequence[str]) -> str:
     plain = [title for title in plain if title != "title"]
     for begun, (what, columns) in _ANSWERS.items():
         if tuple(plain[: len(begun)]) == begun and (len(begun) > 2 or len(plain) == 2):
-            told = f"is {what}, not a list of links. Name the graph or index that it came from"
-            return told + (f"; to use its hits as links: --columns {columns}" if columns else "")
+            text = f"is {what}, not a list of links. Name the graph or index that it came from"
+            return text + (f"; to use its hits as links: --columns {columns}" if columns else "")
     return ""
 
 
@@ -371,9 +371,9 @@ def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, st
     if sides is None or ends_of([rows[0][i] for i in ends], sides) != (0, 1):
         return False
     wanted = {plain_title(side) for side in sides}
-    told = {plain_title(title).removesuffix("id") for title in titles}
+    named = {plain_title(title).removesuffix("id") for title in titles}
     below = {row[i].strip() for row in rows[1:] for i in ends if len(row) > i}
-    return told <= wanted | {side.removesuffix("id") for side in wanted} and not titles & below
+    return named <= wanted | {side.removesuffix("id") for side in wanted} and not titles & below
 
 
 def has_header(rows: list[list[str]], taken: tuple[int, ...], weight: int | None) -> bool:

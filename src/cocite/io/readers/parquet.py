@@ -152,11 +152,11 @@ class _Taken(NamedTuple):
         what = "a null, an empty name, a control character, or a name that is too long"
         if self.weight is not None:
             what += ", or a weight that is not a number from 1e-30 to below 1e30"
-        told = [(row, self._turn(content) or what, content) for row, content in examples]
+        failed = [(row, self._turn(content) or what, content) for row, content in examples]
         if options.bad_rows == "stop":
-            row, what, content = told[0]
+            row, what, content = failed[0]
             raise MalformedRow(found.file, row, what, repr(content), bad_row_advice(count, every))
-        shown = (f"row {row}: {what}: {content!r}" for row, what, content in told)
+        shown = (f"row {row}: {what}: {content!r}" for row, what, content in failed)
         found.leave_out("bad value", count, shown)
 
     def _turn(self, content: list[Any]) -> str:

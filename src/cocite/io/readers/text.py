@@ -312,10 +312,10 @@ class Cleaner:
         options, found = self.options, self.found
         lines = sample(head, options.comment)
         found.delimiter = options.delimiter
-        told = _TOLD.fullmatch(lines[0].strip()) if lines and self.wanted == 2 else None
-        if told and options.delimiter == "auto":  # Excel's line "sep=;"
+        separator = _TOLD.fullmatch(lines[0].strip()) if lines and self.wanted == 2 else None
+        if separator and options.delimiter == "auto":  # Excel's line "sep=;"
             self._skip, lines = 1, lines[1:]
-            found.delimiter = next(n for n, sign in DELIMITERS.items() if sign == told[1])
+            found.delimiter = next(n for n, sign in DELIMITERS.items() if sign == separator[1])
         if found.delimiter == "auto":
             path = self._source.path
             comma_first = path is not None and ".csv" in path.suffixes

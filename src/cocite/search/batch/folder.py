@@ -116,8 +116,10 @@ class FolderOutput(Output):
                 f"{path}: {count:,} files were written for {facts['nodes']:,} nodes, as this disk "
                 "treats names such as A and a as equal. Choose another disk"
             )
-        told = {"cocite": _KIND, **facts, "levels": levels, "urls": urls}
-        content = json.dumps(told, indent=1, ensure_ascii=False).encode(errors="surrogateescape")
+        document = {"cocite": _KIND, **facts, "levels": levels, "urls": urls}
+        content = json.dumps(document, indent=1, ensure_ascii=False).encode(
+            errors="surrogateescape"
+        )
         with staged_file(inside / MANIFEST, work) as manifest:
             disk.write(manifest, content)
         disk.make_folder(path.parent)

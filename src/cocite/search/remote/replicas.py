@@ -231,13 +231,13 @@ class ReplicaSet:
                 calls.remove(call)
                 shard = call.server.shard
                 try:
-                    told = self._reported(call, end)
+                    response = self._reported(call, end)
                 except CociteError as error:
                     fault = error
                     self._call(shard, wanted, asked, calls)
                     continue
-                if told is not None:
-                    found.setdefault(shard, told)
+                if response is not None:
+                    found.setdefault(shard, response)
             if self.replicas > 1 and time.monotonic() >= second:
                 second = float("inf")
                 for shard in set(asked) - set(found):
@@ -300,7 +300,7 @@ class ReplicaSet:
         """Return a completed call's result; None if failed, late, or from another index."""
         server = call.server
         try:
-            mark, told = self._cluster.get(call.answer, max(_SLICE, end - time.monotonic()))
+            mark, response = self._cluster.get(call.answer, max(_SLICE, end - time.monotonic()))
         except QueryTimeout:
             self._give_up([call], blamed=True)
             return None
@@ -319,7 +319,7 @@ class ReplicaSet:
                 return None
             server.breaker.answered()
             server.seconds += (_SMOOTH if server.seconds else 1.0) * (seconds - server.seconds)
-        found: dict[int, ShardResponse] = told
+        found: dict[int, ShardResponse] = response
         return found
 
     def _give_up(self, calls: Sequence[_Call], blamed: bool) -> None:

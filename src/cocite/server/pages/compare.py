@@ -80,7 +80,7 @@ async def _compare(service: Service, request: Request) -> Response:
         asked = [("order", "score*pagerank")] if linked else []  # avoid comparing it with itself
     second = replace(first, why=None, others=(("index", index), *others, *asked))
     right = await _side(service, second)
-    body = await service.done(partial(_render, service, left, right), pushing=False, told=False)
+    body = await service.done(partial(_render, service, left, right), pushing=False, adapts=False)
     return sent(service, request, body, left.asking)
 
 

@@ -111,7 +111,7 @@ async def _page(service: Service, request: Request) -> Response:
             return RedirectResponse(state.for_nodes(*document.nodes).href(), 303)  # to stored names
         reasons = await _reasons(service, state, values, asking)
         made = partial(_render, service, state, values, asking, document, reasons, left)
-        body = await service.done(made, pushing=False, told=False)
+        body = await service.done(made, pushing=False, adapts=False)
         return sent(service, request, body, asking)
 
 
@@ -212,7 +212,7 @@ async def _map(service: Service, request: Request) -> Response:
             document = await service.ask("related", values, asking, lambda document: document)
             assert isinstance(document, RelatedDocument)
             made = partial(_draw, service, state, values, asking, document)
-            body = await service.done(made, pushing=False, told=False)
+            body = await service.done(made, pushing=False, adapts=False)
             found = *packed(body, how), False
             if asking.fixed:
                 service.cache.add(key, found)

@@ -107,16 +107,16 @@ async def _choose(service: Service, name: str) -> list[Start]:
     with service.serving("related", {"index": name}) as asking:
         index, end = asking.held.index, time.monotonic() + _LONGEST
         found: dict[str, _Candidate] = {}
-        for node in await service.done(partial(starters, index, _CANDIDATES), told=False):
+        for node in await service.done(partial(starters, index, _CANDIDATES), adapts=False):
             if time.monotonic() > end:
                 break
-            candidate = await service.done(partial(_candidate_of, index, node), told=False)
+            candidate = await service.done(partial(_candidate_of, index, node), adapts=False)
             if candidate is not None:
                 found[node] = candidate
         starts = []
-        for node in await service.done(partial(_least_similar, index, found), told=False):
+        for node in await service.done(partial(_least_similar, index, found), adapts=False):
             drawn = partial(_start_of, index, node, found[node])
-            starts.append(await service.done(drawn, told=False))
+            starts.append(await service.done(drawn, adapts=False))
         return starts
 
 

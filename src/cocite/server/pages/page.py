@@ -55,10 +55,10 @@ def sent(
 ) -> Response:
     """Create the response for a page. The ETag is a digest, as a page combines several answers."""
     tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
-    told = {"Content-Security-Policy": policy(service), "ETag": tag, **(headers or {})}
+    extra = {"Content-Security-Policy": policy(service), "ETag": tag, **(headers or {})}
     if status == 200 and tag in request.headers.get("if-none-match", ""):
-        return Response(b"", 304, caching(service, asking) | told)
-    return reply(service, request, body, HTML, asking, told, status)
+        return Response(b"", 304, caching(service, asking) | extra)
+    return reply(service, request, body, HTML, asking, extra, status)
 
 
 def refused_page(service: Service, problem: Problem) -> Response:

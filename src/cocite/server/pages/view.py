@@ -544,7 +544,7 @@ def _file(name: str) -> Any:
     async def endpoint(request: Request) -> Response:
         request.scope["state"]["operation"] = "asset"
         body, coded = packed(_CONTENT[name], coding(request))
-        told = {} if coded is None else {"Content-Encoding": coded}
-        return Response(body, headers=headers | told)
+        encoding = {} if coded is None else {"Content-Encoding": coded}
+        return Response(body, headers=headers | encoding)
 
     return endpoint

@@ -277,15 +277,15 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
 
     def _groups(self, sample: int, asked: _RingRequest) -> Blob:
         """Return the blob: the cells of all blocks, then the groups of all rings."""
-        told = self.crew.take(asked.words)
-        words = np.array([words for words, _ in told]).T  # int64[length, blocks]
+        replies = self.crew.take(asked.words)
+        words = np.array([words for words, _ in replies]).T  # int64[length, blocks]
         ends = np.cumsum(words.reshape(-1))
         members = int(ends[-1])
         check_words(sample, members)
         bases = (ends - words.reshape(-1)).reshape(words.shape)
         nodes, length = self.work.nodes, self.work.length
         size = minhash_words(nodes, length, members)
-        sent = sum(self.crew.take(asked.sent)) + sum(size for _, size in told)
+        sent = sum(self.crew.take(asked.sent)) + sum(size for _, size in replies)
         self.scan.traffic = self.traffic.plus(groups=sent)
         padding = size - nodes * length - members
         return self._written(self._group_pieces(sample, bases, asked, padding), members)

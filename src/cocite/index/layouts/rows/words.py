@@ -148,8 +148,8 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Word
     write()
     if strangers:
         many, first = strangers.total(), next(iter(strangers))
-        told = f"{many:,} texts in {path} are" if many > 1 else f"a text in {path} is"
-        _log.warning(f"{told} not for a page of the graph and ignored, for example {first!r}")
+        subject = f"{many:,} texts in {path} are" if many > 1 else f"a text in {path} is"
+        _log.warning(f"{subject} not for a page of the graph and ignored, for example {first!r}")
     words = sorted(ids, key=str.encode)
     numbers = np.empty(len(words), np.uint32)
     numbers[[ids[word] for word in words]] = np.arange(len(words), dtype=np.uint32)

@@ -90,12 +90,12 @@ class BlockTrees:
         self._ranges = Dealer(ranges, rooms.dealt)
 
     def positions(
-        self, block: int, cursor: int, records: RowSpool, told: RowSpool, tell: RowSpool
+        self, block: int, cursor: int, records: RowSpool, received: RowSpool, tell: RowSpool
     ) -> tuple[int, Words]:
         """Return where the next block's first tree begins, and the positions of the block's nodes,
         uint32[nodes], in a buffer.
 
-        The block's first tree begins at ``cursor``; ``told`` contains the messages to the block.
+        The block's first tree begins at ``cursor``; ``received`` contains the block's messages.
         """
         from cocite.kernels import walk_blocks
 
@@ -108,7 +108,7 @@ class BlockTrees:
         label.fill(0)
         for step, rows in records.pieces(2 * block, buffer):
             walk_blocks.settle(rows, first, np.uint8(step), parent, extent, label)
-        for _, rows in told.pieces(block, buffer):
+        for _, rows in received.pieces(block, buffer):
             walk_blocks.receive(rows, first, parent, extent, label)
         cursor = int(walk_blocks.place(first, np.uint32(cursor), parent, extent, position))
         for step, rows in records.pieces(2 * block + 1, buffer):
@@ -294,12 +294,12 @@ class TreeBlock(BlockWalker):
         super().begin(samples)
         self._own_places = {}
 
-    def lay_out(self, sample: int, cursor: int, *told: Message) -> tuple[object, ...]:
+    def lay_out(self, sample: int, cursor: int, *received: Message) -> tuple[object, ...]:
         """Lay out the block's nodes. Returns where the next block's first tree begins, the number
         of bytes sent, a message to each later block, and the rows for each range.
         """
         messages, tell = MemorySpool(self._blocks), MemorySpool(self._blocks)
-        for _, _, tag, rows in unpack(told):
+        for _, _, tag, rows in unpack(received):
             messages.put(self._block, tag, rows)
         records = self.records[sample]
         cursor, _ = self._trees.positions(self._block, cursor, records, messages, tell)
@@ -370,18 +370,23 @@ class BlocksMaker(PartitionMaker[BlockWork]):
     def ask(self, sample: int) -> _LaidOut:
         """Start laying out a sample, block by block, each as soon as possible."""
         crew, blocks = self.crew, self.crew.size
-        told: list[list[Any]] = [[] for _ in range(blocks)]
+        received: list[list[Any]] = [[] for _ in range(blocks)]
         ranges = self._ranges.size - 1
         found = _LaidOut(0, [], [[] for _ in range(ranges)])
         for block in range(blocks):
             behind = blocks - 1 - block
             cursor, sent, *rest = crew.call(
-                block, "lay_out", sample, found.members, *told[block], answers=2 + behind + ranges
+                block,
+                "lay_out",
+                sample,
+                found.members,
+                *received[block],
+                answers=2 + behind + ranges,
             )
             found.members = cursor
             found.sent.append(sent)
             for other, parcel in enumerate(rest[:behind], block + 1):
-                told[other].append(parcel)
+                received[other].append(parcel)
             for number, parcel in enumerate(rest[behind:]):
                 found.places[number].append(parcel)
         return found

@@ -355,22 +355,22 @@ class _Crawl:
     def _page(self, record: Record) -> HtmlPage | None:
         """Return the page in a record; add or count other records."""
         captures, header = self._captures, record.header
-        told = None
+        response = None
         if record.kind == "metadata":
             if "json" not in header.get("content-type", "").lower():
                 return None
-            told = described(record.block)
+            response = described(record.block)
             if record.long:
                 raise ValueError(f"it has more than {LARGEST >> 20} MiB")
-            if told is None:
+            if response is None:
                 return None
-        url = _url(told.url if told else header.get("warc-target-uri", ""))
-        at = (told.at if told else header.get("warc-date", "")).strip().rstrip("Zz")
+        url = _url(response.url if response else header.get("warc-target-uri", ""))
+        at = (response.at if response else header.get("warc-date", "")).strip().rstrip("Zz")
         if url is None:
             captures.left_out["record that is of no web page (dns: and so on)"] += 1
             return None
-        if told is not None:
-            self._described(told, url, at)
+        if response is not None:
+            self._described(response, url, at)
             return None
         type_ = header.get("content-type", "").lower()
         if record.kind == "resource" or (record.kind == "response" and "http" not in type_):
@@ -400,14 +400,14 @@ class _Crawl:
         refers = _url(record.header.get("warc-refers-to-target-uri", ""))
         captures.capture(REVISIT, url, at, refers or "")
 
-    def _described(self, told: Described, url: str, at: str) -> None:
-        type_ = told.header.get("content-type", "")
-        if self._captures.is_no_page(told.status, told.header, url, at):
+    def _described(self, response: Described, url: str, at: str) -> None:
+        type_ = response.header.get("content-type", "")
+        if self._captures.is_no_page(response.status, response.header, url, at):
             return
-        if told.found is None or (type_ and not page_type(type_)):
+        if response.found is None or (type_ and not page_type(type_)):
             self._captures.other(url, at)
         else:
-            self._captures.page(url, at, told.found)
+            self._captures.page(url, at, response.found)
 
 
 def _url(written: str) -> str | None:
