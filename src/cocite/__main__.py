@@ -8,8 +8,8 @@ import sys
 
 
 def _leave(number: int, frame: object) -> None:
-    said = b'{"level": "error", "message": "interrupted", "code": 130}'
-    os.write(2, (said if "--log-json" in sys.argv else b"interrupted") + b"\n")
+    message = b'{"level": "error", "message": "interrupted", "code": 130}'
+    os.write(2, (message if "--log-json" in sys.argv else b"interrupted") + b"\n")
     os._exit(130)
 
 

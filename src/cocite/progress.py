@@ -99,8 +99,8 @@ def showing(what: str, form: str = "") -> Iterator[Report]:
         return
     before, line.text = line.text, what
 
-    def report(*said: Any) -> None:
-        line.text = f"{what}: {form.format(*said) if form else _in_words(said)}"
+    def report(*values: Any) -> None:
+        line.text = f"{what}: {form.format(*values) if form else _in_words(values)}"
 
     try:
         yield report
@@ -111,9 +111,9 @@ def showing(what: str, form: str = "") -> Iterator[Report]:
             line.close(what)
 
 
-def _in_words(said: tuple[Any, ...]) -> str:
-    words = [each for each in said if isinstance(each, str) and each]
-    numbers = [each for each in said if not isinstance(each, str)]
+def _in_words(values: tuple[Any, ...]) -> str:
+    words = [each for each in values if isinstance(each, str) and each]
+    numbers = [each for each in values if not isinstance(each, str)]
     if len(numbers) == 2 and numbers[1]:
         words.insert(1, f"{min(1.0, numbers[0] / numbers[1]):.0%}")
     return ", ".join(words)

@@ -362,18 +362,18 @@ def hubs_of(
 
 def hubs_in_words(hubs: Sequence[Hub], nodes: int) -> str:
     """Describe the first few hubs, ``x links to 900 of the 1,000 pages``, and count the others."""
-    said: list[str] = []
+    clauses: list[str] = []
     for hub in hubs[:_NAMED]:
-        of = "" if said else f" of the {nodes:,} pages"
+        of = "" if clauses else f" of the {nodes:,} pages"
         if hub.out_links >= hub.in_links:
-            said.append(f"{hub.node} links to {hub.out_links:,}{of}")
+            clauses.append(f"{hub.node} links to {hub.out_links:,}{of}")
         else:
-            said.append(f"{hub.in_links:,}{of} link to {hub.node}")
+            clauses.append(f"{hub.in_links:,}{of} link to {hub.node}")
     if len(hubs) > _NAMED:
         more = len(hubs) - _NAMED
         what = "more pages are" if more > 1 else "more page is"
-        said.append(f"and {more:,} {what} linked with more than a fifth")
-    return ", ".join(said)
+        clauses.append(f"and {more:,} {what} linked with more than a fifth")
+    return ", ".join(clauses)
 
 
 Ids = NDArray[np.uint32]

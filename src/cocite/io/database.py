@@ -94,10 +94,10 @@ class Address:
 
     def masked(self, text: object) -> str:
         """Return ``text`` on one line, with the address's passwords masked."""
-        said = " ".join(str(text).split())
+        message = " ".join(str(text).split())
         for secret in self.secrets:
-            said = said.replace(secret, _HIDDEN)
-        return said
+            message = message.replace(secret, _HIDDEN)
+        return message
 
 
 def is_address(text: str) -> bool:
@@ -373,12 +373,12 @@ def reported(
         kinds = _errors(address.kind)
         if not isinstance(error, kinds):
             raise
-        said = f"{address.label}: {address.masked(error)}"
+        message = f"{address.label}: {address.masked(error)}"
         if type(error).__name__ == "OutOfMemoryException":
-            raise ResourceError(f"{said}. Raise the limit with --memory") from None
-        if type(error).__name__ == "PermissionException" or _EXTENSION.search(said):
-            said += f". {_REFUSED}"
-        raise error_type(said) from None  # the cause may quote the password
+            raise ResourceError(f"{message}. Raise the limit with --memory") from None
+        if type(error).__name__ == "PermissionException" or _EXTENSION.search(message):
+            message += f". {_REFUSED}"
+        raise error_type(message) from None  # the cause may quote the password
 
 
 def _errors(kind: str) -> tuple[type[Exception], ...]:

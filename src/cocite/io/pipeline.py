@@ -329,19 +329,19 @@ def check_some(read: Sequence[Found]) -> None:
     """Raise :class:`UnrecognizedInput`, with a summary of the inputs, if none has a row."""
     if any(found.rows for found in read):
         return
-    said = []
+    clauses = []
     for found in read[:3]:
         kinds = [(found.bad, "bad row")]
         if isinstance(found, TextInput):
             kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
         rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
         if isinstance(found, PagesFound):
-            said.append(found.describe().replace(": ", " has ", 1))
+            clauses.append(found.describe().replace(": ", " has ", 1))
             continue
-        said.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
+        clauses.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
     more = f" (and {len(read) - 3:,} more)" if len(read) > 3 else ""
     raise UnrecognizedInput(
-        f"there are no links: {', '.join(said)}{more}. Name files with one link per row"
+        f"there are no links: {', '.join(clauses)}{more}. Name files with one link per row"
     )
 
 

@@ -78,7 +78,7 @@ class Remote:
 
     def read(self, name: str, most: int) -> bytes | None:
         """Return a file's content, or None; raises :class:`Damaged` above ``most`` bytes."""
-        with self._said(name):
+        with self._reported(name):
             try:
                 with self._fs.open(self._at(name), "rb") as file:
                     found: bytes = file.read(most + 1)
@@ -91,7 +91,7 @@ class Remote:
     def fetch(self, name: str, size: int, out: BinaryIO) -> None:
         """Copy a file into ``out``; raises :class:`Damaged` unless it has ``size`` bytes."""
         left = size
-        with self._said(name):
+        with self._reported(name):
             try:
                 with self._fs.open(self._at(name), "rb") as file:
                     while piece := file.read(min(_PIECE, left + 1)):
@@ -111,7 +111,7 @@ class Remote:
 
     def put(self, path: Path, name: str) -> None:
         """Upload a local file, atomically."""
-        with self._said(name), path.open("rb") as file:
+        with self._reported(name), path.open("rb") as file:
             self._fs.makedirs(self._path, exist_ok=True)
             with self._fs.transaction, self._fs.open(self._at(name), "wb") as out:
                 while piece := file.read(_PIECE):
@@ -119,19 +119,19 @@ class Remote:
 
     def write(self, name: str, data: bytes) -> None:
         """Upload ``data`` as a file, atomically."""
-        with self._said(name):
+        with self._reported(name):
             self._fs.makedirs(self._path, exist_ok=True)
             with self._fs.transaction:
                 self._fs.pipe_file(self._at(name), data)
 
     def has(self, name: str) -> bool:
         """Return whether a file exists."""
-        with self._said(name):
+        with self._reported(name):
             return bool(self._fs.exists(self._at(name)))
 
     def names(self) -> list[str]:
         """Return the names of the folder's files; [] if it is missing."""
-        with self._said(""):
+        with self._reported(""):
             self._fs.invalidate_cache(self._path)
             if not self._fs.exists(self._path):
                 return []
@@ -140,27 +140,27 @@ class Remote:
     def remove(self, *names: str) -> None:
         """Remove files if they exist."""
         for name in names:
-            with self._said(name):
+            with self._reported(name):
                 if self._fs.exists(self._at(name)):
                     self._fs.rm_file(self._at(name))
 
     def remove_folder(self) -> None:
         """Remove the folder if it is empty."""
-        with self._said(""):
+        with self._reported(""):
             if self._fs.exists(self._path) and not self._fs.ls(self._path):
                 self._fs.rmdir(self._path)
 
     @contextmanager
-    def _said(self, name: str) -> Iterator[None]:
+    def _reported(self, name: str) -> Iterator[None]:
         """Convert any error of a backend to :class:`StoreError`, with the URL."""
         try:
             yield
         except (CociteError, KeyboardInterrupt):
             raise
         except Exception as error:
-            said = " ".join(str(error).split()) or type(error).__name__
+            reason = " ".join(str(error).split()) or type(error).__name__
             raise StoreError(
-                f"{self.url}/{name} cannot be read or written: {said}. Check that it exists and "
+                f"{self.url}/{name} cannot be read or written: {reason}. Check that it exists and "
                 "that you have access"
             ) from error
 

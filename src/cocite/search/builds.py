@@ -104,8 +104,8 @@ def build(
             work.run(progress)
             built = work.options
     place = place if sending is None else sending.send()
-    for said in GraphReport.of(graph, built).lines(graph, built):
-        _log.info(said)
+    for line in GraphReport.of(graph, built).lines(graph, built):
+        _log.info(line)
     return Index(_opened(place, graph, home), means)
 
 

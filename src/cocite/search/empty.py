@@ -113,24 +113,24 @@ def why_filtered(index: Index, node: str, settings: Mapping[str, Any]) -> str:
 
 def why_zero(index: Index, a: str, b: str, settings: Mapping[str, Any]) -> str:
     """Explain a score of 0, part by part."""
-    said: dict[str, str] = {}
+    reasons: dict[str, str] = {}
     for part in index.stored.parts:
         name = part.measure.name
         if part.measure.step is not None:
             ids = index.nodes.ids([a, b])
             known = int(index.stored.freshness.knowing(int(ids[0]), ids[1:])[0])
-            said[name] = f"their walks do not meet in any of {known:,} samples of {name}"
+            reasons[name] = f"their walks do not meet in any of {known:,} samples of {name}"
         elif name in ("ppr", "ppr-symmetric"):
-            said[name] = _unreached(a, b, name, index.similarity(a, b, **settings).high)
+            reasons[name] = _unreached(a, b, name, index.similarity(a, b, **settings).high)
         elif name == "companion":
-            said[name] = f"{b} is not among the pages around {a}"
+            reasons[name] = f"{b} is not among the pages around {a}"
         elif part.measure.joint:
-            said[name] = "no page is near both"
+            reasons[name] = "no page is near both"
         elif part.measure.texts:
-            said[name] = "no word is in both texts"
+            reasons[name] = "no word is in both texts"
         else:
-            said[name] = f"they have nothing in common according to {name}"
-    return ", and ".join(said.values())
+            reasons[name] = f"they have nothing in common according to {name}"
+    return ", and ".join(reasons.values())
 
 
 def _unreached(a: str, b: str, name: str, high: float) -> str:

@@ -88,7 +88,9 @@ class RelatedGraph:
         facts = list(self._facts())
         columns = {title: [each[title] for each in facts] for title in facts[0]}
         hits = [hit for *_, hit in self.links]
-        said = {title: [getattr(hit, title) for hit in hits] for title in ("low", "high", "stderr")}
+        scores = {
+            title: [getattr(hit, title) for hit in hits] for title in ("low", "high", "stderr")
+        }
         return GraphPiece(
             np.arange(len(places)),
             self.nodes,
@@ -96,7 +98,7 @@ class RelatedGraph:
             np.array([places[source] for source, *_ in self.links], np.int64),
             np.array([places[target] for _, target, *_ in self.links], np.int64),
             np.array([hit.score for hit in hits], np.float64),
-            {"rank": [rank for _, _, rank, _ in self.links], **said},
+            {"rank": [rank for _, _, rank, _ in self.links], **scores},
         )
 
     @property
@@ -116,8 +118,8 @@ class RelatedGraph:
         for name, facts in zip(self.nodes, self._facts(), strict=True):
             graph.add_node(name, **{t: v for t, v in facts.items() if v is not None})
         for source, target, rank, hit in self.links:
-            said = {"rank": rank, "low": hit.low, "high": hit.high, "stderr": hit.stderr}
-            graph.add_edge(source, target, weight=hit.score, **said)
+            attributes = {"rank": rank, "low": hit.low, "high": hit.high, "stderr": hit.stderr}
+            graph.add_edge(source, target, weight=hit.score, **attributes)
         return graph
 
     def write(

@@ -154,8 +154,8 @@ def guarded(
         except Problem as refused:
             return refuse(refused)
         except CociteError as error:
-            said = state["said"] if "said" in state else _said(request)
-            problem = problem_of(error, service.scrub, said)
+            sent = state["said"] if "said" in state else _sent(request)
+            problem = problem_of(error, service.scrub, sent)
             if problem.status >= 500 or isinstance(error, StoreError):
                 service.fault(error, operation)
             return refuse(problem)
@@ -166,7 +166,7 @@ def guarded(
     return endpoint
 
 
-def _said(request: Request) -> list[str]:
+def _sent(request: Request) -> list[str]:
     try:
         return [text for pair in pairs_of(request.scope["query_string"]) for text in pair]
     except CociteError:

@@ -284,8 +284,8 @@ def _found(source: Source, options: ReadOptions, wanted: int) -> FormatReader:
     beginning = source.beginning()
     if options.input_format != "auto":
         return _streamed(source, reader_at(named[options.input_format]))
-    said = wanted == 1 or options.delimiter != "auto" or bool(options.columns_named)
-    lines = (line for line in FORMATS if line.sure or not said)
+    delimited = wanted == 1 or options.delimiter != "auto" or bool(options.columns_named)
+    lines = (line for line in FORMATS if line.sure or not delimited)
     found = next((line for line in lines if line.sign(beginning)), None)
     if found is None:
         return reader_at(TEXT)

@@ -417,8 +417,8 @@ class DatabaseTarget:
                 "Write a file of JSON lines (.jsonl)"
             ) from None
         except StoreError as error:
-            said = str(error).lower()
-            if any(sign in said for sign in ("disk is full", "no space left", "file too large")):
+            message = str(error).lower()
+            if any(sign in message for sign in ("disk is full", "no space left", "file too large")):
                 raise ResourceError(
                     f"{error}. Free disk space, and run the same command again"
                 ) from None

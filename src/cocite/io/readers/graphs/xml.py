@@ -122,8 +122,8 @@ def _read_graphml(job: Job) -> Read:
         undirected = graph.get("edgedefault") == "undirected"
         for edge in graph.iterfind("edge"):
             weights.check()
-            said = edge.get("directed")
-            both = undirected if said is None else said in ("false", "0")
+            declared = edge.get("directed")
+            both = undirected if declared is None else declared in ("false", "0")
             values = ((data.get("key", ""), data.text or "") for data in edge.iterfind("data"))
             ends = edge.get("source", ""), edge.get("target", "")
             out.link(*ends, weights.of(values), both, line_of(edge))
