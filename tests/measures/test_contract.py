@@ -309,7 +309,7 @@ def check_together(
         assert two.low <= one.low <= one.high <= two.high
     sure = index.related(nodes, 30, aggregate=aggregate, min_confidence=0.95)
     assert sure == [hit for hit in hits[:30] if hit.low > 0]
-    for k in (1, 2, 9, len(hits)):
+    for k in (1, 2, 9, max(1, len(hits))):
         few = index.related(nodes, k, aggregate=aggregate)
         assert few.certain_ranks == hits[:k].certain_ranks == min(k, hits.certain_ranks)
     return len(hits)

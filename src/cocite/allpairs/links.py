@@ -108,11 +108,11 @@ def reordered(offsets: Ints, columns: NDArray[np.uint32]) -> Ints:
     off = row != column
     both = np.concatenate([row[off] * n + column[off], column[off] * n + row[off]])
     both = np.unique(both)
-    here, there = both // n, both % n
+    here, other = both // n, both % n
     degrees = np.bincount(here, minlength=n)
-    by_degree = np.lexsort((there, degrees[there], here))
+    by_degree = np.lexsort((other, degrees[other], here))
     begins = np.concatenate([[0], np.cumsum(degrees)]).astype(np.int64)
     found = np.empty(n, np.int64)
     starts = np.argsort(degrees, kind="stable")
-    allpairs.reverse_cuthill_mckee(begins, there[by_degree], starts, np.zeros(n, np.uint8), found)
+    allpairs.reverse_cuthill_mckee(begins, other[by_degree], starts, np.zeros(n, np.uint8), found)
     return found

@@ -276,8 +276,8 @@ def probe(
         times = np.append(times, np.uint8(step))
         came, goal = _row_entries(mover.against(sample, step) or columns, goals)
         arrived = _moved(mover, sample, step, came)
-        there = (arrived == goals[goal]) & (came != way[step - 1])
-        found, times = came[there], times[goal[there]]
+        met = (arrived == goals[goal]) & (came != way[step - 1])
+        found, times = came[met], times[goal[met]]
         once = np.sort(np.unique(found, return_index=True)[1])  # rows may repeat nodes
         found, times = found[once], times[once]
     return found, times

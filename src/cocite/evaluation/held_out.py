@@ -243,10 +243,10 @@ class CoNeighborGain:
         company, ends = self._gain[at], self._ends[at]
         best = np.sort(self._gains[company])[::-1]
         gains = np.where(np.isin(ids, company), self._gains[ids], 0.0)
-        there = np.isin(ids, ends)
+        held = np.isin(ids, ends)
         figures = [float(ids.size > 0)]
         figures += [float(gains[:k].sum() / best[:k].sum()) for k in CUTOFFS]
-        figures += [float(there[:k].sum() / min(k, ends.size)) for k in CUTOFFS]
+        figures += [float(held[:k].sum() / min(k, ends.size)) for k in CUTOFFS]
         return np.array([figures, [1.0] * len(figures)])
 
 

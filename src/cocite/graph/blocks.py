@@ -152,9 +152,9 @@ class InBlocks(Protocol):
 
 def count_in_links(offsets: NDArray[np.uint64], ids: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Return the in-degrees of ``ids`` from ``offsets`` uint64[nodes + 1]; 0 for an unseen page."""
-    found, there = np.zeros(ids.size, np.int64), ids < offsets.size - 1
-    places = ids[there].astype(np.int64)
-    found[there] = offsets[places + 1] - offsets[places]
+    found, stored = np.zeros(ids.size, np.int64), ids < offsets.size - 1
+    places = ids[stored].astype(np.int64)
+    found[stored] = offsets[places + 1] - offsets[places]
     return found
 
 

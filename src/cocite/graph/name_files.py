@@ -100,11 +100,11 @@ class IntegerNames(Names):
             return super()._found(names)
         wanted = np.where(names < 0, 0, names).astype(np.uint64)
         places: NDArray[Any] = wanted
-        there = wanted < self._count
+        present = wanted < self._count
         if self._values is not None:
             places = np.searchsorted(self._values, wanted)
-            there = self._values[np.minimum(places, self._count - 1)] == wanted
-        return np.where(there & (names >= 0), places, -1).astype(np.int64)
+            present = self._values[np.minimum(places, self._count - 1)] == wanted
+        return np.where(present & (names >= 0), places, -1).astype(np.int64)
 
     def see_that_none_is(self, name: str) -> None:
         """Check, independently of :meth:`find`, that no node has this name."""
@@ -342,15 +342,15 @@ class Titles:
         """
         if self.draft is not None:
             ids = np.where(ids == self._count, self.draft, ids)
-        there = ids < self._count
-        found = coded_texts(self._data, self._blocks, ids[there])
+        known_ids = ids < self._count
+        found = coded_texts(self._data, self._blocks, ids[known_ids])
         if found is None:
             raise Damaged(
                 f"{self._path}: its titles are damaged (see: cocite verify {self._path}). Restore "
                 "it from an intact copy, or rebuild it"
             )
         known = iter(found)
-        return found if len(found) == ids.size else [next(known) if t else "" for t in there]
+        return found if len(found) == ids.size else [next(known) if t else "" for t in known_ids]
 
     def known(self, ids: NDArray[Any]) -> int:
         """Return how many of some nodes have a title."""

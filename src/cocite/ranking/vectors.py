@@ -216,9 +216,9 @@ def plan_ranks(
     more = weighted * _WEIGHT_NODE + trust * _TRUST_NODE + (halves - 1) * _COPY_NODE
     whole = (_NODE + more) * nodes + 2 * links.link_bytes * links.edges
     if blocks is None and whole <= memory:
-        there = (_TAKEN_NODE + more) * nodes + _TAKEN_LINKING * _linking(graph)
-        there += 2 * links.link_bytes * links.edges
-        return RankRoom(whole, taken=min(whole, there), halves=halves)
+        counted = (_TAKEN_NODE + more) * nodes + _TAKEN_LINKING * _linking(graph)
+        counted += 2 * links.link_bytes * links.edges
+        return RankRoom(whole, taken=min(whole, counted), halves=halves)
     if memory < LEAST:
         raise ResourceError(
             f"PageRank needs at least {format_least(min(LEAST, whole))} of memory, with any number "

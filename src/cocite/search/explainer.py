@@ -84,17 +84,17 @@ class Explainer:
         reasons = []
         for at in order[:k].tolist():
             part = int(parts[at])
-            row, there = at - int(begins[part]), found[part]
-            one, other = there.path(row)
+            row, part_found = at - int(begins[part]), found[part]
+            one, other = part_found.path(row)
             reasons.append(
                 Reason(
-                    there.named([int(nodes[at])], stored.names)[0],
+                    part_found.named([int(nodes[at])], stored.names)[0],
                     float(rounded[at]),
                     looked[part],
-                    None if there.samples is None else int(there.samples[row]),
+                    None if part_found.samples is None else int(part_found.samples[row]),
                     len(one) - 1 if len(one) == len(other) > 0 else None,
-                    there.named(one, stored.names),
-                    there.named(other, stored.names),
+                    part_found.named(one, stored.names),
+                    part_found.named(other, stored.names),
                 )
             )
         others = order[k:]
@@ -208,10 +208,10 @@ def _once(nodes: Ids, parts: Ints, shares: Floats, either: Bools) -> Ints:
     Parts marked in ``either`` show each page once, in the row of the last such part, with the
     shares of all of them.
     """
-    there = np.flatnonzero(either[parts])
-    _, first, same = np.unique(nodes[there][::-1], return_index=True, return_inverse=True)
-    last = there[::-1][first]
-    shares[last] = np.bincount(same, shares[there][::-1], last.size)
+    present = np.flatnonzero(either[parts])
+    _, first, same = np.unique(nodes[present][::-1], return_index=True, return_inverse=True)
+    last = present[::-1][first]
+    shares[last] = np.bincount(same, shares[present][::-1], last.size)
     return np.sort(np.concatenate([np.flatnonzero(~either[parts]), last]))
 
 

@@ -253,5 +253,5 @@ def _bar(hit: Hit, most: float) -> str:
     )
 
 
-def _more(there: int, shown: int, what: str) -> str:
-    return f"<p>and {there - shown:,} more {what}</p>" if there > shown else ""
+def _more(total: int, shown: int, what: str) -> str:
+    return f"<p>and {total - shown:,} more {what}</p>" if total > shown else ""

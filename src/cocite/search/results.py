@@ -387,9 +387,9 @@ def _titles_in(index: Index, asked: Sequence[str], reasons: Sequence[Reason]) ->
     ids = {
         name: index.nodes.find(name) for name in dict.fromkeys(names)
     }  # some may have been removed
-    there = {name: node for name, node in ids.items() if node is not None}
-    found = index.titles.of(np.fromiter(there.values(), np.int64, len(there)))
-    return {name: title for name, title in zip(there, found, strict=True) if title}
+    named = {name: node for name, node in ids.items() if node is not None}
+    found = index.titles.of(np.fromiter(named.values(), np.int64, len(named)))
+    return {name: title for name, title in zip(named, found, strict=True) if title}
 
 
 def _title_of(node: str, titles: _Titles) -> dict[str, str | None]:
@@ -416,8 +416,8 @@ def _why_rows(why: Why, titles: _Titles) -> list[tuple[Any, ...]]:
             zip(why.reasons, _reasons(why.reasons, titles), strict=True), 1
         )
     ]
-    for share, there in ((why.remaining, why.others > 0), (why.unattributed, why.unattributed > 0)):
-        if there:
+    for share, shown in ((why.remaining, why.others > 0), (why.unattributed, why.unattributed > 0)):
+        if shown:
             rows.append(
                 (None, None, share, *[None] * (len(_WHY_TITLES) - 3 + (titles is not None)))
             )

@@ -254,8 +254,8 @@ class FreshLinks:
                     return None
                 ids = every.neighbors[row]
                 weights = [1.0] * ids.size if every.weights is None else every.weights[row].tolist()
-                there = dict(zip(self._names.names(ids), weights, strict=True))
-                links |= {n: w for n, w in there.items() if n != name}
+                theirs = dict(zip(self._names.names(ids), weights, strict=True))
+                links |= {n: w for n, w in theirs.items() if n != name}
             sides.append(links)
         if not more:
             if node is None:

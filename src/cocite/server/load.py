@@ -220,8 +220,8 @@ def _verify(index: Index) -> None:
 
 def _files(path: str) -> tuple[object, ...]:
     try:
-        with os.scandir(path) as there:
-            each = [(entry.name, entry.stat()) for entry in there]
+        with os.scandir(path) as entries:
+            each = [(entry.name, entry.stat()) for entry in entries]
     except OSError:
         return ()
     return tuple(sorted((name, found.st_size, found.st_mtime_ns) for name, found in each))
@@ -230,10 +230,16 @@ def _files(path: str) -> tuple[object, ...]:
 def _identity(path: str) -> tuple[int, ...] | None:
     """Return an identity of a directory and its manifest; None if missing."""
     try:
-        there, manifest = os.stat(path), os.stat(os.path.join(path, MANIFEST))
+        folder, manifest = os.stat(path), os.stat(os.path.join(path, MANIFEST))
     except OSError:
         return None
-    return there.st_ino, there.st_mtime_ns, manifest.st_ino, manifest.st_mtime_ns, manifest.st_size
+    return (
+        folder.st_ino,
+        folder.st_mtime_ns,
+        manifest.st_ino,
+        manifest.st_mtime_ns,
+        manifest.st_size,
+    )
 
 
 # -- pool --------------------------------------------------------------------------------

@@ -421,8 +421,8 @@ def _known(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
     """Return names as stored; raises :class:`UnknownNode`, with suggestions in smaller indexes."""
     nodes, found = index.nodes, _resolved(index, asked, names)
     only = ((name, nodes.find(name) is not None) for name in asked.get("only", ()))
-    for name, there in (*found, *only):
-        if not there:
+    for name, given in (*found, *only):
+        if not given:
             raise nodes.unknown(name, name, passes=len(nodes) <= SEARCHED)
     return [name for name, _ in found]
 

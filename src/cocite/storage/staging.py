@@ -189,15 +189,15 @@ def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
     """Describe how two plans differ, as ``setting: value there, here value``. Omits dependent
     fields and, for different measures, settings that only one of them has.
     """
-    there, here = (dict(_leaves("", plan)) for plan in (theirs, ours))
-    differing = [place for place in there | here if there.get(place) != here.get(place)]
+    theirs_, here = (dict(_leaves("", plan)) for plan in (theirs, ours))
+    differing = [place for place in theirs_ | here if theirs_.get(place) != here.get(place)]
     if any(place.endswith("/measure") for place in differing):
-        differing = [place for place in differing if place in there and place in here]
+        differing = [place for place in differing if place in theirs_ and place in here]
     differing = [place for place in differing if place not in _FOLLOWING] or differing
     found = []
     for place in differing:
         name = place.rpartition("/")[2].replace("_", " ")
-        before, now = _in_words(there.get(place)), _in_words(here.get(place))
+        before, now = _in_words(theirs_.get(place)), _in_words(here.get(place))
         opaque = DIGEST.fullmatch(before) or DIGEST.fullmatch(now)
         found.append(f"{name}: different" if opaque else f"{name}: {before}, here {now}")
     return list(dict.fromkeys(found))
@@ -334,9 +334,9 @@ class Staging(Building):
             with suppress(OSError), unclaimed(self.output) as free:
                 if free:
                     sweep_staged(self.output / MARK)
-                    there = set(os.listdir(self.output)) - _in_manifest(self.output)
+                    files = set(os.listdir(self.output)) - _in_manifest(self.output)
                     if _is_marked(self.output):
-                        _clean(self.output, sorted(_left(self.output)[0] & there))
+                        _clean(self.output, sorted(_left(self.output)[0] & files))
         if not self.path.is_symlink() and _is_marked(self.path) and _left(self.path)[1]:
             with suppress(OSError), unclaimed(self.path) as free:
                 if free:

@@ -256,8 +256,8 @@ def biadjacency_matrix(
         raise nx.NetworkXError("row_order is empty list")
     place = np.full((2, len(G)), -1, np.int64)
     for side, order in zip(place, (row_order, column_order), strict=True):
-        there = {node: at for at, node in enumerate(order) if node in G}
-        side[G.ids(there)] = list(there.values())
+        places = {node: at for at, node in enumerate(order) if node in G}
+        side[G.ids(places)] = list(places.values())
     rows, columns = place[0, G.sources], place[1, G.outs.neighbors]
     across = (rows >= 0) & (columns >= 0)
     cells = G.cells(weight)

@@ -131,8 +131,8 @@ class PieceRecord:
 
     def rows(self) -> PieceRows:
         """Return all rows, by node position."""
-        there = sum(self._journal.sizes)
-        words = np.memmap(self._journal.path, np.uint32, "r") if there else np.empty(0, np.uint32)
+        stored = sum(self._journal.sizes)
+        words = np.memmap(self._journal.path, np.uint32, "r") if stored else np.empty(0, np.uint32)
         starts = [begin // 4 for begin in self._journal.begins]
         return rows_in(words, zip(starts, self._runs, strict=True), self._nodes, self._width)
 

@@ -357,7 +357,7 @@ class SampleRefiner(CandidateRefiner):
 def _counts(reader: MeetingReader, node: int, ids: Ids, newest: range) -> NDArray[np.uint64]:
     """Return uint64[ids, 16]: meetings with the node by step, in the newest available samples."""
     found = np.zeros((ids.size, 16), np.uint64)
-    there = reader.part.freshness.held >= newest.start
-    for row, times in enumerate(reader.times_with(node, ids)[there].T):
+    newer = reader.part.freshness.held >= newest.start
+    for row, times in enumerate(reader.times_with(node, ids)[newer].T):
         found[row] = np.bincount(times[times < 16], minlength=16)
     return found

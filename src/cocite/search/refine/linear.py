@@ -216,9 +216,9 @@ class LinearRefiner(Refiner):
             row = linear.add_row(node, target, _MOST_LINKS, part.weight, scratch)
             bound += part.weight * row.bound
             low, high = min(low, linear.diagonal.low), max(high, linear.diagonal.high)
-        there = scratch.touched[: scratch.have]
+        touched = scratch.touched[: scratch.have]
         most = np.rint(most_of(self._stored, settings) * GRAINS)
-        scratch.totals[there, 0] = np.minimum(scratch.totals[there, 0], most)
+        scratch.totals[touched, 0] = np.minimum(scratch.totals[touched, 0], most)
         return bound, low, high
 
     def _with_intervals(

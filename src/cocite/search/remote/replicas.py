@@ -256,16 +256,16 @@ class ReplicaSet:
     def _chosen(self, shards: int) -> list[int]:
         """Return ``shards`` available shards, least busy first; ties rotate."""
         with self._lock:
-            there = {
+            loads = {
                 i: min(s.waiting for s in servers if not s.breaker.open)
                 for i, servers in enumerate(self._servers)
                 if not all(s.breaker.open for s in servers)
             }
-            if shards >= len(there):
-                return list(there)
+            if shards >= len(loads):
+                return list(loads)
             self._turn += shards
             turn = self._turn
-        order = sorted(there, key=lambda i: (there[i], (i - turn) % self.shards))
+        order = sorted(loads, key=lambda i: (loads[i], (i - turn) % self.shards))
         return order[:shards]
 
     def _call(
@@ -352,12 +352,12 @@ class ReplicaSet:
         """
         end = time.monotonic() + seconds
         while True:
-            there = [any(not s.breaker.open for s in servers) for servers in self._servers]
+            alive = [any(not s.breaker.open for s in servers) for servers in self._servers]
             refused = [s.refused for each in self._servers for s in each if s.refused]
             if refused:
                 raise refused[0]
-            if all(there) or (time.monotonic() > end and any(there)):
-                return sum(there)
+            if all(alive) or (time.monotonic() > end and any(alive)):
+                return sum(alive)
             if time.monotonic() > end:
                 raise ResourceError(
                     f"none of {self.shards} servers of samples has started within {seconds:g} s: "

@@ -206,5 +206,5 @@ async def _surprise(service: Service, request: Request) -> Response:
             )
             if isinstance(found, RelatedDocument) and found.hits:
                 break
-    there = (state.for_nodes(name) if name else state).href()
-    return RedirectResponse(there, 303, {"Cache-Control": "no-store"})
+    target = (state.for_nodes(name) if name else state).href()
+    return RedirectResponse(target, 303, {"Cache-Control": "no-store"})
