@@ -226,7 +226,7 @@ class Assistants:
         async def call(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
             if params.name not in self.tools:
                 known = ", ".join(self.tools)
-                message = f"known is no tool {params.name!r}; known are {known}"
+                message = f"there is no tool {params.name!r}; there are {known}"
                 raise MCPError(types.INVALID_PARAMS, message)
             tool, given = self.tools[params.name], params.arguments or {}
             try:

@@ -241,8 +241,8 @@ async def _like(
     side, names = state.get("side"), asking.index.nodes
     given = {} if side is None else {"side": side}
     called = zip(state.nodes, stored(asking.index, given, state.nodes), strict=True)
-    stored = {typed: name for typed, name in called if names.find(name) is not None}
-    sought = next(node for node in state.nodes if node not in stored)
+    matches = {typed: name for typed, name in called if names.find(name) is not None}
+    sought = next(node for node in state.nodes if node not in matches)
     asked = {"text": sought, "k": _LIKE, "matches": len(names) <= SEARCHED, **given}
     found = (await service.ask("complete", asked, asking, Document.to_json))["nodes"]
     known = {each["node"] for each in found}
@@ -251,7 +251,7 @@ async def _like(
     near = [n for n in error.suggestions if n not in known and names.find(n) in among]
     titles = asking.index.titles_of(near) or [""] * len(near)
     found += [{"node": n, "title": title} for n, title in zip(near, titles, strict=True)]
-    rest = tuple(stored.get(node, node) for node in state.nodes if node != sought)
+    rest = tuple(matches.get(node, node) for node in state.nodes if node != sought)
     hits = [
         {"name": each["node"], "title": each.get("title")}
         | {"href": state.for_nodes(*rest, each["node"]).href()}
