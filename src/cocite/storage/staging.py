@@ -186,24 +186,20 @@ class Building:
 
 
 def _differences(theirs: dict[str, Any], ours: dict[str, Any]) -> list[str]:
-    """Describe how two plans differ, as ``setting: value there, our_leaves value``. Omits dependent
+    """Describe how two plans differ, as ``setting: value there, here value``. Omits dependent
     fields and, for different measures, settings that only one of them has.
     """
-    their_leaves, our_leaves = (dict(_leaves("", plan)) for plan in (theirs, ours))
-    differing = [
-        place
-        for place in their_leaves | our_leaves
-        if their_leaves.get(place) != our_leaves.get(place)
-    ]
+    their, own = (dict(_leaves("", plan)) for plan in (theirs, ours))
+    differing = [place for place in their | own if their.get(place) != own.get(place)]
     if any(place.endswith("/measure") for place in differing):
-        differing = [place for place in differing if place in their_leaves and place in our_leaves]
+        differing = [place for place in differing if place in their and place in own]
     differing = [place for place in differing if place not in _FOLLOWING] or differing
     found = []
     for place in differing:
         name = place.rpartition("/")[2].replace("_", " ")
-        before, now = _in_words(their_leaves.get(place)), _in_words(our_leaves.get(place))
+        before, now = _in_words(their.get(place)), _in_words(own.get(place))
         opaque = DIGEST.fullmatch(before) or DIGEST.fullmatch(now)
-        found.append(f"{name}: different" if opaque else f"{name}: {before}, our_leaves {now}")
+        found.append(f"{name}: different" if opaque else f"{name}: {before}, here {now}")
     return list(dict.fromkeys(found))
 
 
