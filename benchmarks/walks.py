@@ -2,12 +2,12 @@
 
     python -m benchmarks.walks
 
-The graphs are of eight kinds and other than those of ``benchmarks.embeddings``: groups of equal and
-of unequal sizes, with equal degrees or with hubs, whose links stay inside, lead to another group or
-to the next one; and users with items. Sizes, degrees and shares of links by chance are random.
-Prints the mean precision@10 of each kind with the weight of 1, of a quarter, of 0 and of the build's
-own choice, how far that choice is from weight 1 on average and at worst, and how far the better of
-a quarter and 0 is on each graph. Takes three minutes.
+The graphs are of eight kinds, and other than those of ``benchmarks.embeddings``: groups with equal
+degrees or with hubs, whose links stay inside, lead to another group or to the next one; and users
+with items. Sizes, degrees and shares of links by chance are random.
+Prints the mean precision@10 of each kind with the weights 1, a quarter and 0, and with the one that
+the build chooses; the difference between the chosen weight and 1, on average and at worst; and the
+difference between the better of a quarter and 0 and 1. Takes three minutes.
 """
 
 from __future__ import annotations
@@ -36,10 +36,8 @@ def made(links: str, hubs: bool, seed: int) -> tuple[NDArray[np.int64], list[int
     nodes, groups = int(rng.integers(400, 1500)), int(rng.integers(3, 10))
     count, share = int(nodes * rng.uniform(3, 12)), rng.uniform(0.5, 0.95)
     group = np.sort(rng.integers(0, groups, nodes))
-    if links == "items":  # the second half of each group
-        side = rng.permutation(nodes) % 2 == 1
-    else:
-        side = np.zeros(nodes, bool)
+    items = links == "items"
+    side = rng.permutation(nodes) % 2 == 1 if items else np.zeros(nodes, bool)
     weight = rng.pareto(2.0, nodes) + 0.2 if hubs else np.ones(nodes)
 
     def drawn(chosen: NDArray[np.bool_], size: int) -> NDArray[np.int64]:
