@@ -40,7 +40,7 @@ def open_graph(
     UsageError, InputError, ResourceError, StoreError
     """
     stored = isinstance(links, Graph) or _is_store(links)
-    given = [name for name, value in options.items() if is_given(value)]
+    given = [name for name, value in options.items() if is_set(value)]
     if stored and given:
         raise UsageError(
             f"options for reading links do not apply to a stored graph; omit {' and '.join(given)}"
@@ -70,6 +70,6 @@ def _is_store(links: Any) -> bool:
     return os.path.isdir(text) and not holds_links(Path(text))
 
 
-def is_given(value: Any) -> bool:
+def is_set(value: Any) -> bool:
     """Return whether an option was set, without comparing tables element by element."""
     return not (value is None or value is False or (isinstance(value, tuple) and not value))

@@ -366,7 +366,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
             yield stage
 
-    def _made(
+    def _encoded(
         self,
         number: int,
         family: Family,
@@ -467,7 +467,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             to_codes = stack.enter_context(files.writer("rows.codes", np.uint8))
             for number, family in enumerate(self._families):
                 log = directory / f"{self.plan.prefix}{family.name}.log"
-                with closing(self._made(number, family, only, next(stages), log)) as rows:  # type: ignore[type-var]
+                with closing(self._encoded(number, family, only, next(stages), log)) as rows:  # type: ignore[type-var]
                     for counts, ids, codes, sums in rows:
                         offsets.append(counts)
                         norms.append(sums)
@@ -509,7 +509,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             made = [
                 rows
                 for number, family in enumerate(self._families)
-                for rows in self._made(number, family, only, _silent)
+                for rows in self._encoded(number, family, only, _silent)
             ]
             counts, ids, codes, norms = (np.concatenate(each) for each in zip(*made, strict=True))
             offsets = np.concatenate((np.zeros(1, np.uint64), np.cumsum(counts)))
