@@ -297,7 +297,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         families = (pushed,) if nearest is None else (entries / nodes, pushed)
         stored = self.plan.stored_nodes(nodes)
         size = sum(int(10 * each * stored) + 12 * stored + 8 * nodes for each in families)
-        transposed = self.links.nbytes + 32 * nodes + 5 * READ + int(5 * max(families) * stored)
+        most = int(max(families) * stored)
+        transposed = self.links.nbytes + 32 * nodes + 5 * (most + min(READ, most))
         taken = max(self._need(fit.threads), min(self.means.memory, transposed))
         fit = fit if self.streaming else replace(fit, memory=taken)
         seconds *= self._row_count / nodes
