@@ -51,7 +51,11 @@ def told(text: str, graph: Graph, settings: dict[str, Any]) -> float:
     assert formula is not None
     block = eval(product(formula[1]), known)
     known["w"], known["b"] = different_words(graph), (graph.nodes - 1).bit_length()
-    known |= settings | {"block": block, "rows": min(settings.get("radius", 0), 8)}
+    known |= settings | {
+        "block": block,
+        "s": min(settings.get("samples", 16), 16),
+        "rows": min(settings.get("radius", 0), 8),
+    }
     return float(eval(product(text), known))
 
 

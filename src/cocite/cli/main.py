@@ -230,8 +230,8 @@ def _run(given: list[str]) -> int:
     except click.ClickException as error:
         if type(error) is click.BadParameter:
             error = click.BadParameter(_plain(error), error.ctx, error.param)
-        if isinstance(error, click.NoSuchOption) and (message := _of_ingest(error)):
-            error = click.UsageError(message, error.ctx)
+        if isinstance(error, click.NoSuchOption) and (hint := _of_ingest(error)):
+            error = click.UsageError(hint, error.ctx)
         if CONSOLE.as_json:
             CONSOLE.say(error.format_message(), "error", code=error.exit_code)
         else:

@@ -204,7 +204,7 @@ def _settings(chooser: Chooser) -> list[Option[Any]]:
         for measure_name, setting in each.items():
             texts.setdefault(setting.text, []).append(measure_name)
         if len(texts) > 1:
-            text = " ".join(f"For {', '.join(names)}: {each}." for each, names in texts.items())
+            text = " ".join(f"For {', '.join(names)}: {usage}." for usage, names in texts.items())
         else:
             text = first.text[0].upper() + first.text[1:] + "."
             text += f" For {', '.join(each)}." if len(each) < len(MEASURES) else ""

@@ -37,14 +37,16 @@ FLOORS = {
     "compact": "min(28 n + block, max(4 MiB, (L + 13 n) / 256))",
     "features": "max((76 + 8 rows) n + 1 MiB + min(24 MiB, 2 L), 16 n + 16 MiB)",
     "links": "min(8 n + L, 8 MiB + max(8 MiB, (8 n + L) / 128))",
-    "minhash": ("min(min((8 + 24 length) n, max(4 MiB, 2 n)) + 12 MiB, (136 + 88 length) n + L)"),
+    "minhash": (
+        "min(min((8 + 24 length) n, max(4 MiB, 2 n)) + 12 MiB, (136 + (24 + 4 s) length) n + L)"
+    ),
     "nearest": "min(88 n + 6 MiB + min(24 MiB, 2 L), 12 n + 30 MiB)",
     "packed": "(28.8 + b / 4) n + block",
     "paths": "min((30 + 12 length) n + block, max(4 MiB, (L + 13 n) / 256))",
-    "rows": "72 n + 30 MiB",
+    "rows": "96 n + 30 MiB",
     "sketch": (
         "min(min(length bits n / 4, max(4 MiB, 2 n)) + 12 MiB, "
-        "(128 + (64 + bits / 4) length) n + L)"
+        "(128 + (4 s + bits / 4) length) n + L)"
     ),
     "text": "40 n + 200 w + 32 MiB",
     "trees": "min(26.5 n + block, max(4 MiB, (L + 13 n) / 256))",
@@ -55,9 +57,10 @@ FLOOR_WORDS = (
     "Memory is in bytes, for n nodes and m links, in addition to 52 MB for Python. L is "
     "8 n + 4 m, or 8 n + 8 m with link weights, and twice as much for the direction any; block "
     "is min(L, max(1 MiB, L / 256), 16 MiB); rows is radius, at most 8, or 0 with a threshold of "
-    "0; w is the number of distinct words in the texts; b is the bits of n - 1. Link weights and "
-    "hubs take 4 n to 8 m more. The directions out, both and any take at least as much as the "
-    "layout links. With more memory, a build uses more cores and reads links less often."
+    "0; s is samples, at most 16; w is the number of distinct words in the texts; b is the bits "
+    "of n - 1. Link weights and hubs take 4 n to 8 m more. The directions out, both and any take "
+    "at least as much as the layout links. With more memory, a build uses more cores and reads "
+    "links less often."
 )
 
 

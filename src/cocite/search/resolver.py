@@ -110,8 +110,8 @@ class NodesDocument(Document):
         if stored is None:
             nodes = [FoundNode(node, None, None) for node in called]
         else:
-            ids = chosen if len(names) == stored.nodes else stored.names.ids(called)
-            nodes = _linked(stored, ids.astype(np.int64), called, links)
+            places = chosen if len(names) == stored.nodes else stored.names.ids(called)
+            nodes = _linked(stored, places.astype(np.int64), called, links)
         if titles is not None:
             pairs = zip(nodes, titles.of(chosen), strict=True)
             nodes = [replace(node, title=title or None) for node, title in pairs]
