@@ -369,16 +369,15 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     def _encoded(
         self,
-        number: int,
         family: Family,
         only: NDArray[np.bool_] | None,
         progress: Progress,
         log: Path | None = None,
-    ) -> Iterator[Codes]:
-        """Yield the rows of the stored nodes, in order: new rows of the nodes in ``only``
-        (bool[nodes]), or of all, and old rows of the others.
+    ) -> Iterator[tuple[Ids, Codes]]:
+        """Yield stored nodes, in order, and their rows, which are empty for nodes that are not in
+        ``only`` (bool[nodes]).
         """
-        nodes, wanted, old, step, at = self.links.nodes, self.plan.wanted, self._old, family.step, 0
+        nodes, wanted, step, at = self.links.nodes, self.plan.wanted, family.step, 0
         if self.elsewhere is not None and only is None:
             make: Making = partial(self._away, family.name)
             step *= _AWAY
@@ -392,11 +391,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
                 if stored is not None:
                     chosen = np.isin(pages, stored, assume_unique=True)
                     pages, codes = pages[chosen], _some(codes, chosen)
-                if log is not None and old is not None:
-                    codes = with_old(codes, old, number, pages)
-                    if self.streaming:
-                        old.evict()
-                yield codes
+                yield pages, codes
                 progress(min(at, nodes - 1), nodes)
 
     def _away(self, kind: str, ranges: Sequence[range]) -> Iterator[Rows]:
@@ -462,18 +457,23 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         only: NDArray[np.bool_] | None,
     ) -> None:
         """Write rows in order, one family at a time."""
+        old = self._old
         offsets, norms = [np.zeros(1, np.uint64)], list[Ids]()
         with ExitStack() as stack:
             to_ids = stack.enter_context(files.writer("rows.ids", np.uint32))
             to_codes = stack.enter_context(files.writer("rows.codes", np.uint8))
             for number, family in enumerate(self._families):
-                log = directory / f"{self.plan.prefix}{family.name}.log"
-                with closing(self._encoded(number, family, only, next(stages), log)) as rows:  # type: ignore[type-var]
-                    for counts, ids, codes, sums in rows:
-                        offsets.append(counts)
-                        norms.append(sums)
-                        to_ids.write(ids)
-                        to_codes.write(codes)
+                log = directory / f"{self.plan.prefix}{family.name}.log" if old is None else None
+                rows = self._encoded(family, only, next(stages), log)
+                stack.callback(rows.close)  # type: ignore[attr-defined]
+                for pages, made in rows:
+                    codes = made if old is None else with_old(made, old, number, pages)
+                    if old is not None and self.streaming:
+                        old.evict()
+                    offsets.append(codes[0])
+                    norms.append(codes[3])
+                    to_ids.write(codes[1])
+                    to_codes.write(codes[2])
         files.write("rows.offsets", np.uint64, np.cumsum(np.concatenate(offsets), dtype=np.uint64))
         files.write("norms", np.uint32, np.concatenate(norms))
         files.write("scales", np.float64, np.array(self._scales))
@@ -508,9 +508,9 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             only = np.zeros(self.links.nodes, bool)
             only[pages[places]] = True
             made = [
-                rows
-                for number, family in enumerate(self._families)
-                for rows in self._encoded(number, family, only, _silent)
+                codes
+                for family in self._families
+                for _, codes in self._encoded(family, only, _silent)
             ]
             counts, ids, codes, norms = (np.concatenate(each) for each in zip(*made, strict=True))
             offsets = np.concatenate((np.zeros(1, np.uint64), np.cumsum(counts)))
