@@ -103,6 +103,7 @@ def test_few_samples_take_little_scratch(graph: Graph, tmp_path: Path, layout: s
         assert found.on_disk
         plans.append(found)
     assert 16 * plans[0].winners == 12 * plans[1].winners
+    assert [plan.together for plan in plans] == [12, 16]
     for number, limit in enumerate((memory, 1 << 30)):
         output = tmp_path / str(number)
         chosen: dict[str, Any] = {

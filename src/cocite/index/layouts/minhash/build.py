@@ -125,8 +125,8 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
     need = least + plan.memory
     wanted = threads if blocks is None else plan.threads
     winners += blob + 12 * (1 + part.settings[LENGTH]) * nodes if rows else 0
-    made = need, plan.threads, (), wanted, rows, together
-    return RingPlan(*made, plan=plan, winners=winners)
+    taken = need, plan.threads, (), wanted, rows
+    return RingPlan(*taken, together=together, plan=plan, winners=winners)
 
 
 def request_bytes(part: PartPlan) -> int:
