@@ -125,8 +125,9 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
     need = least + plan.memory
     wanted = threads if blocks is None else plan.threads
     winners += blob + 12 * (1 + part.settings[LENGTH]) * nodes if rows else 0
-    taken = need, plan.threads, (), wanted, rows
-    return RingPlan(*taken, together=together, plan=plan, winners=winners)
+    return RingPlan(
+        need, plan.threads, (), wanted, rows, together=together, plan=plan, winners=winners
+    )
 
 
 def request_bytes(part: PartPlan) -> int:
