@@ -70,6 +70,7 @@ ODD, PROBES, _PROBE_STAGES = 0.25, 400, 3
 links that decide whether they do, and stages of the pushes from their ends.
 """
 _PROBED, _CODES = 100, 255.0
+"""Entries in a row of these pushes, and the largest code."""
 
 _NODE, _THREAD, _OLD = 56, 40, 24
 """Bytes per node: for the build, for each thread, and for retained rows."""
@@ -171,10 +172,10 @@ def odd_weight(links: Links, degrees: NDArray[np.float64], after: Callable[[], N
         for node in {first, second} - found.keys():
             _, ids, codes, _ = encode(push(range(node, node + 1)), scale)
             found[node] = ids, codes.astype(np.float64) ** 2
-        (mine, values), (theirs, weights) = found[first], found[second]
-        _, here, there = np.intersect1d(mine, theirs, assume_unique=True, return_indices=True)
-        common = float(np.minimum(values[here], weights[there]).sum())
-        return common / max(1.0, float(values.sum() + weights.sum()) - common)
+        (ids_a, a), (ids_b, b) = found[first], found[second]
+        _, at_a, at_b = np.intersect1d(ids_a, ids_b, assume_unique=True, return_indices=True)
+        common = float(np.minimum(a[at_a], b[at_b]).sum())
+        return common / max(1.0, float(a.sum() + b.sum()) - common)
 
     linked = apart = 0.0
     for node, end, other in zip(firsts.tolist(), ends, others, strict=True):
@@ -390,7 +391,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
                 codes, at = encode(made, family.scale), at + made[0].size
                 if stored is not None:
                     chosen = np.isin(pages, stored, assume_unique=True)
-                    pages, codes = pages[chosen], _some(codes, chosen)
+                    pages, codes = pages[chosen], _selected(codes, chosen)
                 yield pages, codes
                 progress(min(at, nodes - 1), nodes)
 
@@ -531,7 +532,7 @@ def _silent(done: int, total: int) -> None:
     """Report no progress."""
 
 
-def _some(rows: Codes, chosen: NDArray[np.bool_]) -> Codes:
+def _selected(rows: Codes, chosen: NDArray[np.bool_]) -> Codes:
     """Return the ``chosen`` rows."""
     counts, ids, codes, norms = rows
     entries = np.repeat(chosen, counts.astype(np.int64))
