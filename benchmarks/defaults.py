@@ -37,7 +37,7 @@ from cocite import Graph
 from cocite.evaluation import Bootstrap, IndexRanker, Judgment, Ranker
 from cocite.evaluation.rankers import Related
 from cocite.evaluation.truth import read_truth
-from cocite.graph.links import either_way
+from cocite.graph.links import links_of
 from cocite.kernels.listing import order
 
 SUITES = {"wikispeedia": "wikispeedia", "cora": "cora-linqs", "polblogs": "polblogs", "web": None}
@@ -71,7 +71,7 @@ def judged(name: str, folder: Path) -> tuple[Graph, Row]:
     row: Row = {"queries": int(truth.queries.size)}
     for title in FIGURES:
         row[title] = beside(found, base, title)
-    links = either_way(graph)
+    links = links_of(graph, "any")
     fills = np.array([connected(links, int(node), TEN) == TEN for node in truth.queries])
     row["fill"] = int(fills.sum())
     row["filled"] = beside(found.of(fills), base.of(fills), "precision@10")

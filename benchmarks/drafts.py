@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import cocite
 from cocite import Graph
-from cocite.graph.links import out_links
+from cocite.graph.links import links_of
 
 TITLES = ["index", "draft, median", "mean", "90th percentile", "page, median", "mean"]
 BEFORE = 3
@@ -32,7 +32,7 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 def row(graph: Graph, path: str, pages: int, into: bool) -> list[str]:
     """One line of the table."""
-    index, links = cocite.open(path, graph=graph), out_links(graph)
+    index, links = cocite.open(path, graph=graph), links_of(graph, "out")
     linking = np.flatnonzero(np.diff(links.offsets.astype(np.int64)))
     drafts, asked = [], []
     for page in np.random.default_rng(1).choice(linking, BEFORE + pages).tolist():

@@ -32,7 +32,7 @@ from numpy.typing import NDArray
 import cocite
 from cocite import Graph, Index
 from cocite.engine.diagonal import make_diagonal
-from cocite.graph.links import in_links, out_links
+from cocite.graph.links import in_links, links_of
 from cocite.resources import format_size
 from cocite.search.refine.candidates import MOST_SAMPLES, SampleRefiner
 
@@ -78,7 +78,7 @@ def linear_truth(graph: Graph) -> Truth:
     """Row by row in SciPy: 40 levels, nothing left out, with a diagonal certified to 0.003."""
     q, _ = spread(graph)
     back = q.T.tocsr()  # type: ignore[attr-defined]
-    made = make_diagonal(in_links(graph), out_links(graph), DECAY, threads=2, target=0.003)
+    made = make_diagonal(in_links(graph), links_of(graph, "out"), DECAY, threads=2, target=0.003)
     diagonal = made.table[:, 0].astype(np.float64)
 
     def row(node: int) -> Row:

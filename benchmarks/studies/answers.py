@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
-from cocite.graph.links import either_way
+from cocite.graph.links import links_of
 
 _UNTIMED = 20
 _PERCENTILES = 50, 99
@@ -39,7 +39,7 @@ class JudgedQueries:
 
     def __init__(self, graph: Graph, count: int, k: int, seed: int = 0) -> None:
         """``count`` random nodes that have a link, or all of them, to be asked for ``k`` hits."""
-        links = either_way(graph)
+        links = links_of(graph, "any")
         linked: NDArray[np.int64] = np.flatnonzero(np.diff(links.offsets.astype(np.int64)))
         self.k = k
         self.nodes = np.random.default_rng(seed).permutation(linked)[:count].tolist()

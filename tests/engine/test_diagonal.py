@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from cocite import Graph
 from cocite.engine.diagonal import LIMITS, diagonal_room, make_diagonal
 from cocite.errors import ResourceError
-from cocite.graph.links import in_links, out_links
+from cocite.graph.links import in_links, links_of
 from cocite.resources import Resources
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
@@ -46,7 +46,7 @@ def diagonal_of(q: Matrix, decay: float) -> Matrix:
 def test_residual_certified(make_graph: MakeGraph, graph: tuple[int, Edges], decay: float) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
-    made = make_diagonal(in_links(stored), out_links(stored), decay)
+    made = make_diagonal(in_links(stored), links_of(stored, "out"), decay)
     q = spread(n, edges)
     residual = np.diag(linearized(q, made.table[:, 0].astype(float), decay)) - 1
     assert (residual >= made.low - 1e-12).all()
@@ -61,7 +61,7 @@ def test_limits_bound_walks(make_graph: MakeGraph, graph: tuple[int, Edges], dec
     """limit(l, w) >= max over v of c * mean over in-neighbors a of w of (Q**(l + 1) S')(v, a)."""
     n, edges = graph
     stored = make_graph(edges, range(n))
-    made = make_diagonal(in_links(stored), out_links(stored), decay)
+    made = make_diagonal(in_links(stored), links_of(stored, "out"), decay)
     q = spread(n, edges)
     common = linearized(q, made.table[:, 0].astype(float), decay)
     power = q.copy()
@@ -81,7 +81,7 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 def test_it_is_the_diagonal(graph: Graph) -> None:
     """A certificate within the target, and a diagonal nearer than what it certifies."""
-    made = make_diagonal(in_links(graph), out_links(graph), 0.6)
+    made = make_diagonal(in_links(graph), links_of(graph, "out"), 0.6)
     edges = [(int(u), v) for v in range(graph.nodes) for u in graph.in_neighbors(v)]
     truth = diagonal_of(spread(graph.nodes, edges), 0.6)
     assert np.abs(truth - 1).max() > 0.3
@@ -91,7 +91,7 @@ def test_it_is_the_diagonal(graph: Graph) -> None:
 
 
 def test_threads_change_nothing(graph: Graph) -> None:
-    ends = in_links(graph), out_links(graph)
+    ends = in_links(graph), links_of(graph, "out")
     one, three = (make_diagonal(*ends, 0.6, threads=t) for t in (1, 3))
     assert one.table.tobytes() == three.table.tobytes()
     assert (one.low, one.high) == (three.low, three.high)
@@ -99,14 +99,16 @@ def test_threads_change_nothing(graph: Graph) -> None:
 
 def test_progress_counts_the_nodes_of_every_pass(graph: Graph) -> None:
     calls: list[tuple[int, int, int]] = []
-    make_diagonal(in_links(graph), out_links(graph), 0.6, progress=lambda *call: calls.append(call))
+    make_diagonal(
+        in_links(graph), links_of(graph, "out"), 0.6, progress=lambda *call: calls.append(call)
+    )
     assert calls[0] == (0, graph.nodes, graph.nodes)
     assert [sweep for sweep, _, _ in calls] == sorted(sweep for sweep, _, _ in calls)
     assert all(done <= total for _, done, total in calls)
 
 
 def test_too_little_memory_is_said(graph: Graph) -> None:
-    ends = in_links(graph), out_links(graph)
+    ends = in_links(graph), links_of(graph, "out")
     assert diagonal_room(*ends, Resources(4, 10**9)) == 4
     with pytest.raises(ResourceError, match=r"preparing refined answers for .* takes .* of memory"):
         diagonal_room(*ends, Resources(1, 10_000))
@@ -115,7 +117,7 @@ def test_too_little_memory_is_said(graph: Graph) -> None:
 def test_a_run_goes_on_from_any_stage(make_graph: MakeGraph) -> None:
     rng = np.random.default_rng(2)
     graph = make_graph(rng.integers(0, 60, (400, 2)).tolist(), range(60))
-    ends = in_links(graph), out_links(graph)
+    ends = in_links(graph), links_of(graph, "out")
     tables: list[NDArray[np.float32]] = []
     whole = make_diagonal(*ends, 0.6, keep=lambda table: tables.append(table.copy()))
     assert len(tables) == 4

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from cocite.constants import NOWHERE, Step
 from cocite.engine.walk import FingerprintGraph, Walker
 from cocite.graph.blocks import Links
-from cocite.graph.links import in_links, out_links
+from cocite.graph.links import in_links, links_of
 from cocite.kernels import trees
 from tests.conftest import MakeGraph
 from tests.kernels.arrays import compressed
@@ -52,7 +52,7 @@ def test_walker_makes_the_samples_of_brute_force(
 ) -> None:
     """In blocks as in one, along in-links as along those of the graph turned round."""
     n, edges = graph
-    links = (out_links if along_out_links else in_links)(make_graph(edges, range(n)))
+    links = links_of(make_graph(edges, range(n)), "out" if along_out_links else "in")
     walker = Walker(links, step, length, seed, cuts(n, blocks))
     turned = [(b, a) for a, b in edges] if along_out_links else edges
     walked = walks.paths(in_neighbors(n, turned), step.value, seed, sample, length)

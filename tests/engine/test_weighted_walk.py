@@ -14,7 +14,7 @@ from cocite.engine.walk import Walker
 from cocite.engine.weights import inverse_degrees, step_weights, telling_weights
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
-from cocite.graph.links import in_links, out_links
+from cocite.graph.links import in_links, links_of
 from cocite.storage.spool import Scratch
 from tests.conftest import MakeGraph
 from tests.engine.test_walk import assert_sample, cuts
@@ -198,7 +198,7 @@ def test_link_worth_follows_degree(monkeypatch: pytest.MonkeyPatch, piece: int) 
 
 def test_out_links_walk_by_their_weights_too(make_graph: MakeGraph) -> None:
     edges = [(0, 1, 2.0), (0, 2, 0.5), (3, 1, 4.0), (3, 2, 1.0), (1, 3, 8.0)]
-    links = out_links(make_graph(edges, weight_column="3"), weighted=True)
+    links = links_of(make_graph(edges, weight_column="3"), "out", weighted=True)
     neighbors = [[1, 2], [3], [], [1, 2]]
     weights = [[2.0, 0.5], [8.0], [], [4.0, 1.0]]
     for step in BY_WEIGHT:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from cocite.errors import Damaged
 from cocite.graph import links as rooms
 from cocite.graph.blocks import Links
-from cocite.graph.links import either_way, in_links, links_of, out_links, transpose
+from cocite.graph.links import in_links, links_of, transpose
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs, in_neighbors
 
@@ -46,7 +46,7 @@ def test_out_links_exact(make_graph: MakeGraph, graph: tuple[int, Edges], loops:
     edges = edges + [(v, v) for v in range(0, n, 2)] if loops else edges
     stored = make_graph(edges, range(n), keep_self_loops=True)
     assert rows(in_links(stored)) == in_neighbors(n, edges)
-    found = out_links(stored)
+    found = links_of(stored, "out")
     assert rows(found) == in_neighbors(n, [(b, a) for a, b in edges])
     assert (found.nodes, found.edges) == (stored.nodes, stored.edges)
     assert (found.offsets.dtype.str, found.neighbors.dtype.str) == ("<u8", "<u4")
@@ -61,7 +61,7 @@ def test_any_rows_are_both(make_graph: MakeGraph, graph: tuple[int, Edges], loop
     stored = make_graph(edges, range(n), keep_self_loops=True)
     ins, outs = in_neighbors(n, edges), in_neighbors(n, [(b, a) for a, b in edges])
     wanted = [sorted(a + b) for a, b in zip(ins, outs, strict=True)]
-    assert rows(either_way(stored)) == wanted
+    assert rows(links_of(stored, "any")) == wanted
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(rooms, "_LEAST_BLOCK", 1)
         patch.setattr(rooms, "_PIECE", 16)
@@ -79,7 +79,7 @@ def test_taken_either_way_each_link_keeps_its_weight(tmp_path: Path) -> None:
     graph = cocite.ingest(
         tmp_path / "l", tmp_path / "g", weight_column="3", header="no", keep_self_loops=True
     )
-    found = either_way(graph, weighted=True)
+    found = links_of(graph, "any", weighted=True)
     assert found.weights is not None
     bounds = list(pairwise(found.offsets.tolist()))
     by_name = {
@@ -131,4 +131,4 @@ def test_out_degrees_that_are_not_those_of_the_links_are_damage(
         wrong[node] = int(wrong[node]) + by
     monkeypatch.setattr(graph, "out_degrees", wrong)
     with pytest.raises(Damaged, match="its out-degrees do not match its links"):
-        out_links(graph)
+        links_of(graph, "out")

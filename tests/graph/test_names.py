@@ -16,7 +16,7 @@ from cocite.cli.main import main
 from cocite.errors import Damaged, UnknownNode, UsageError
 from cocite.graph import name_files
 from cocite.graph import names as module
-from cocite.graph.name_files import IntegerNames, open_names
+from cocite.graph.name_files import IntegerNames, names_of
 from cocite.graph.names import Resolver
 from cocite.search.resolver import NodesDocument
 from cocite.storage import Manifest, Store
@@ -155,7 +155,7 @@ def test_ids_that_are_no_nodes_are_refused(make_graph: MakeGraph) -> None:
 
 def test_a_store_that_does_not_name_its_nodes_is_damaged(tmp_path: Path) -> None:
     with pytest.raises(Damaged, match="the manifest has no names"):
-        open_names(Store(tmp_path, Manifest("graph", {})))
+        names_of(Store(tmp_path, Manifest("graph", {})))
 
 
 def test_a_name_that_is_there_and_not_found_is_damage(make_graph: MakeGraph) -> None:

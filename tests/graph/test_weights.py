@@ -15,7 +15,7 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import Damaged, InputError, MalformedRow, UsageError
-from cocite.graph.links import in_links, out_links
+from cocite.graph.links import in_links, links_of
 from cocite.io import tables
 from cocite.kernels import text as kernel
 from tests.conftest import MakeGraph
@@ -301,11 +301,11 @@ def test_text_and_parquet_and_nodes_go_together(tmp_path: Path) -> None:
 
 def test_out_links_carry_their_weights(make_graph: MakeGraph) -> None:
     graph = make_graph([(0, 1, 2), (2, 1, 3), (2, 0, 4)], **WEIGHTED)
-    turned = out_links(graph, weighted=True)
+    turned = links_of(graph, "out", weighted=True)
     assert turned.neighbors.tolist() == [1, 0, 1]
     assert turned.weights is not None
     assert turned.weights.tolist() == [2, 4, 3]
-    assert out_links(graph).weights is None
+    assert links_of(graph, "out").weights is None
     assert in_links(graph).weights is None
     assert in_links(graph, weighted=True).weights is graph.in_weights
 

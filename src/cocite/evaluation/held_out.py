@@ -38,7 +38,7 @@ from cocite.evaluation.rankers import Ids, Ranker
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.exclude import write_rest
-from cocite.graph.links import in_links, out_links
+from cocite.graph.links import in_links, links_of
 from cocite.graph.name_files import NAME_FILES
 from cocite.resources import require
 from cocite.storage import Manifest, evict
@@ -202,7 +202,7 @@ class CoNeighborGain:
         ``graph`` has all links, ``shown`` all but the ``hidden`` ones. Raises :class:`UsageError`
         if no page has company.
         """
-        ins, outs = in_links(shown), out_links(shown, memory)
+        ins, outs = in_links(shown), links_of(shown, "out", memory)
         degrees = np.diff(ins.offsets).astype(np.int64) + np.diff(outs.offsets).astype(np.int64)
         self._gains = 1 / np.sqrt(1.0 + degrees)
         found: list[tuple[int, Ids, Ids]] = []

@@ -55,11 +55,21 @@ def rows_fault(
     return ""
 
 
+def are_positive(weights: NDArray[np.float32]) -> bool:
+    """Return whether all weights are positive and finite; reads them in chunks, evicting each."""
+    for low in range(0, weights.size, _PIECE):
+        piece = weights[low : low + _PIECE]
+        if not (piece.min() > 0 and piece.max() < np.inf):  # NaN fails both
+            return False
+        evict(piece)
+    return True
+
+
 @dataclass(frozen=True)
 class Links:
-    """Rows of neighbors: ``offsets`` uint64[nodes + 1], ``neighbors`` uint32[edges], ascending
-    within a row, and ``weights`` float32[edges], or None for unweighted links. ``back`` are the
-    transposed links, for walks in both directions, or None.
+    """Rows of neighbors: ``offsets`` uint64[nodes + 1], ``neighbors`` uint32[edges] and ``weights``
+    float32[edges], or None. ``back`` are the transposed links for walks in both directions, or
+    None.
     """
 
     offsets: NDArray[np.uint64]
@@ -111,9 +121,7 @@ class Links:
 
 
 class InLinks(Protocol):
-    """The part of a stored graph from which links in any direction are computed
-    (``graph/graph.py``).
-    """
+    """The part of a stored graph (``graph/graph.py``) from which links are computed."""
 
     @property
     def path(self) -> Any:
@@ -166,9 +174,8 @@ def cut_blocks(
 ) -> tuple[int, ...]:
     """Return the cuts into blocks of at most ``block`` bytes, unless a single node exceeds that.
 
-    A node takes ``beside`` bytes in addition to its row. A link takes ``link`` bytes, by default
-    those of its neighbor and weight. If the links have a ``back``, a block also holds its nodes'
-    rows there.
+    A node takes ``beside`` bytes in addition to its rows, in the links and their ``back``. A link
+    takes ``link`` bytes, by default those of its neighbor and weight.
     """
     rows = _BlockRows(links, _OFFSET + beside, link or links.link_bytes)
     cuts: list[int] = []

@@ -11,8 +11,9 @@ microseconds per name.
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
@@ -21,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.errors import Damaged
+from cocite.errors import Damaged, UsageError
 from cocite.graph.blocks import (
     DEGREES,
     OFFSETS,
@@ -29,10 +30,10 @@ from cocite.graph.blocks import (
     WEIGHTS,
     Links,
     WeightFacts,
+    are_positive,
     cut_blocks,
     rows_fault,
 )
-from cocite.graph.excluded import LeftOut, nothing_left
 from cocite.graph.graph import Graph
 from cocite.graph.name_files import (
     BY_HASH,
@@ -49,16 +50,28 @@ from cocite.graph.name_files import (
     write_some_titles,
     write_text_names,
 )
-from cocite.graph.names import Names
+from cocite.graph.names import Names, text_of
 from cocite.graph.sides import SIDES
 from cocite.io.readers.contract import Progress, no_progress
 from cocite.storage import ArrayWriter, Entry, Manifest, Store, evict
 from cocite.storage.staging import Staging
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
-_NAMES_PIECE = 1 << 12
+_NAMES = 1 << 12
 """Names to process at a time, a multiple of CODED_BLOCK."""
+_PIECE, _CHECK_PIECE = 8 << 20, 1 << 16
+"""Bytes of links to copy, and links to verify, at a time."""
+_log = logging.getLogger("cocite")
 Ids = NDArray[np.uint32]
+Fault = tuple[str, str]
+"""A damaged file and what is wrong with it."""
+
+
+def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
+    """Return the distinct names to exclude as text, None for None. Raises :class:`UsageError`."""
+    if isinstance(exclude, str | bytes):
+        raise UsageError("exclude is a single text; give a list of names")
+    return None if exclude is None else tuple(dict.fromkeys(map(text_of, exclude)))
 
 
 def _sort_hashes(pieces: Iterator[Ids]) -> Iterator[NDArray[np.uint64]]:
@@ -87,8 +100,8 @@ def write_some_names(
 
     def pieces() -> Iterator[list[str]]:
         nonlocal urls
-        for low in range(0, ids.size, _NAMES_PIECE):
-            piece = names.names(ids[low : low + _NAMES_PIECE])
+        for low in range(0, ids.size, _NAMES):
+            piece = names.names(ids[low : low + _NAMES])
             urls = urls or (as_ingested and any(map(_URL.match, piece)))
             yield piece
 
@@ -104,17 +117,8 @@ def write_some_names(
     return "text", files
 
 
-_PIECE = 8 << 20
-"""Bytes of links to read at a time."""
-
-
 def leave_out(
-    graph: Graph,
-    output: str,
-    names: tuple[str, ...],
-    *,
-    overwrite: bool,
-    progress: Progress,
+    graph: Graph, output: str, names: tuple[str, ...], *, overwrite: bool, progress: Progress
 ) -> Path:
     """Store ``graph`` without the pages ``names`` in the directory ``output``.
 
@@ -130,7 +134,10 @@ def leave_out(
         keep[[node for node in found if node is not None]] = False
         ids = np.flatnonzero(keep).astype(np.uint32)
         if not ids.size:
-            raise nothing_left(graph.nodes)
+            raise UsageError(
+                f"excluding all {graph.nodes:,} pages would leave an empty graph. Exclude fewer "
+                "pages"
+            )
         facts: dict[str, Any] = dict(graph.store.facts)
         weights, edges, files = write_rest(draft.path, graph, keep, progress)
         progress("storing the names", 0, 0)
@@ -140,19 +147,20 @@ def leave_out(
         if graph.titles is not None:
             name_files |= write_some_titles(draft.path, graph.titles, ids)
             facts["titles"] = facts["titles"] | {"nodes": graph.titles.known(ids)}
-        out = LeftOut(
-            graph.nodes - ids.size,
-            graph.edges - edges,
-            len(unknown),
-            unknown[0] if unknown else None,
-        )
-        before = facts.get("excluded", {})
-        excluded = {key: value + before.get(key, 0) for key, value in out.to_json().items()}
+        gone, links = graph.nodes - ids.size, graph.edges - edges
+        before = facts.get("excluded", {"nodes": 0, "links": 0, "unknown": 0})
+        counts = {"nodes": gone, "links": links, "unknown": len(unknown)}
+        excluded = {key: count + before[key] for key, count in counts.items()}
         facts |= {"nodes": ids.size, "edges": edges, "names": kind, "excluded": excluded, **weights}
         if graph.names.sides is not None:
             facts[SIDES] = graph.names.sides.subset(ids).to_json()
         path = draft.publish(Manifest("graph", facts, files | name_files))
-    out.tell()
+    if unknown:
+        _log.warning(
+            f"{len(unknown):,} of {gone + len(unknown):,} names to exclude match no page, such as "
+            f"{unknown[0]!r}"
+        )
+    _log.info(f"excluded {gone:,} page{'s' * (gone != 1)} with {links:,} links")
     return path
 
 
@@ -208,12 +216,6 @@ def write_rest(
     return {"weights": weighing.to_json()}, edges, files | {WEIGHTS: weights.finished}
 
 
-Fault = tuple[str, str]
-"""A damaged file and what is wrong with it."""
-_CHECK_PIECE, _NAMES = 1 << 16, 1 << 12
-"""Links, and names, to examine at a time."""
-
-
 def graph_faults(graph: Graph) -> Iterator[Fault]:
     """Yield faults in links, degrees and weights."""
     offsets, sources = graph.in_offsets, graph.in_sources
@@ -227,13 +229,8 @@ def graph_faults(graph: Graph) -> Iterator[Fault]:
         evict(sources)
     if not np.array_equal(degrees, graph.out_degrees):
         yield DEGREES, "degrees do not match the links"
-    weights = graph.in_weights
-    for low in range(0, 0 if weights is None else weights.size, _CHECK_PIECE):
-        assert weights is not None
-        piece = weights[low : low + _CHECK_PIECE]
-        if not (bool(piece.min() > 0) and bool(piece.max() < np.inf)):
-            yield WEIGHTS, "some weights are not positive and finite"
-            break
+    if graph.in_weights is not None and not are_positive(graph.in_weights):
+        yield WEIGHTS, "some weights are not positive and finite"
 
 
 def name_faults(names: Names) -> Iterator[Fault]:

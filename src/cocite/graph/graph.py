@@ -33,11 +33,12 @@ from cocite.graph.blocks import (
     SOURCES,
     WEIGHTS,
     Links,
+    are_positive,
     count_in_links,
     rows_fault,
 )
 from cocite.graph.convert import Exchanged
-from cocite.graph.links import out_links
+from cocite.graph.links import links_of
 from cocite.graph.name_files import (
     NAME_FILES,
     NAME_KINDS,
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
 _PIECE = 1 << 14
 """Nodes or links to examine at a time."""
 _LARGEST_SUM = 1e300
+_DROPPED = "duplicates", "self_loops", "bad_rows"
 _FILES = {OFFSETS: "<u8[n + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[n]", WEIGHTS: "<f4[m]"}
 
 
@@ -191,24 +193,22 @@ class Graph(Exchanged):
     def out_neighbors(self, node: int) -> NDArray[np.uint32]:
         """Return the ids of the nodes that ``node`` links to, uint32, ascending.
 
-        The first call transposes all links (:func:`cocite.graph.links.out_links`), using at most
+        The first call transposes all links (:func:`~cocite.graph.links.links_of`), using at most
         half of the available memory. The result takes 4 bytes per link and 8 per node until the
         graph is closed.
         """
         node = checked_id(node, self.nodes)
-        offsets, targets = self._out_links
-        return targets[int(offsets[node]) : int(offsets[node + 1])]
+        begin, end = self._out_links.offsets[node : node + 2].tolist()
+        return self._out_links.neighbors[begin:end]
 
     @cached_property
-    def _out_links(self) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
-        links = out_links(self)
-        return links.offsets, links.neighbors
+    def _out_links(self) -> Links:
+        return links_of(self, "out")
 
     @cached_property
     def hubs(self) -> tuple[Hub, ...]:
-        """Return the hubs, those with the most links first.
-
-        A hub has links to or from more than a fifth of all pages. Small and dense graphs have none.
+        """Return the hubs: pages with links to or from more than a fifth of all pages, those with
+        the most links first. Small and dense graphs have none.
         """
         return hubs_of(self.in_offsets, self.out_degrees, self.names)
 
@@ -218,12 +218,9 @@ class Graph(Exchanged):
         return self._store.manifest.digest(OFFSETS, SOURCES, WEIGHTS, NAME_FILES)
 
     def check(self) -> None:
-        """Validate the graph.
-
-        Checks that offsets ascend, that each node's in-neighbors are nodes in strictly ascending
-        order, that weights are positive and that file checksums match (only once per open graph,
-        and not with ``verify=False``). Reads the links once. Raises
-        :class:`~cocite.errors.Damaged`, which names the file, and
+        """Check that offsets and in-neighbors ascend, that weights are positive, and that file
+        checksums match (once per open graph, and not with ``verify=False``). Reads the links once.
+        Raises :class:`~cocite.errors.Damaged`, which names the file, and
         :class:`~cocite.errors.UsageError` for a graph without nodes.
         """
         if self.nodes == 0:
@@ -231,7 +228,7 @@ class Graph(Exchanged):
         self.store.advise(Access.AROUND)
         self.store.require(*self.store.manifest.files)
         self.check_links()
-        if self.in_weights is not None and not self._weights_are_positive():
+        if self.in_weights is not None and not are_positive(self.in_weights):
             raise Damaged.graph(self.path, "some weights are not positive")
 
     def check_links(self) -> None:
@@ -239,11 +236,6 @@ class Graph(Exchanged):
         fault = rows_fault(self.in_offsets, self.in_sources, self.nodes)
         if fault:
             raise Damaged.graph(self.path, f"its links are invalid: {fault}")
-
-    def _weights_are_positive(self) -> bool:
-        # NaN fails both comparisons, infinity the second.
-        pieces = self.store.through(WEIGHTS, _PIECE)
-        return all(bool(each.min() > 0) and bool(each.max() < np.inf) for each in pieces)
 
     @property
     def nbytes(self) -> int:
@@ -268,14 +260,10 @@ class Graph(Exchanged):
             largest_in_degree_node=self._first_largest(in_degrees),
             largest_out_degree=int(outs.max(initial=0)),
             largest_out_degree_node=self._first_largest(outs),
-            names={"text": "text", "integers": "integers", "dense": "integers 0 to n - 1"}[
-                facts["names"]
-            ],
+            names={"dense": "integers 0 to n - 1"}.get(facts["names"], facts["names"]),
             rows=facts["rows"],
             undirected=facts["undirected"],
-            duplicates=facts["dropped"]["duplicates"],
-            self_loops=facts["dropped"]["self_loops"],
-            bad_rows=facts["dropped"]["bad_rows"],
+            **{name: facts["dropped"][name] for name in _DROPPED},
             smallest_weight=weights.get("smallest"),
             largest_weight=weights.get("largest"),
             total_weight=weights.get("sum"),
@@ -299,7 +287,7 @@ def check_graph(store: Store) -> None:
     facts.flag("self_loops_kept")
     facts.groups("sources")
     dropped = facts.group("dropped")
-    for name in ("duplicates", "self_loops", "bad_rows"):
+    for name in _DROPPED:
         dropped.whole(name)
     if "excluded" in store.facts:
         for name in ("nodes", "links", "unknown"):
@@ -320,10 +308,8 @@ def check_graph(store: Store) -> None:
     files.no_more()
 
 
-LEAST = 50
-"""Minimum number of links for a hub."""
-_SHARE = 5
-"""A hub has links to or from more than one in this many pages."""
+LEAST, _SHARE = 50, 5
+"""A hub has at least LEAST links, and links to or from more than one in _SHARE pages."""
 _NAMED = 3
 """Maximum number of hubs to name in a sentence."""
 
@@ -339,10 +325,7 @@ class Hub(NamedTuple):
 def hubs_of(
     in_offsets: NDArray[np.uint64], out_degrees: NDArray[np.uint32], names: Names
 ) -> tuple[Hub, ...]:
-    """Return the hubs, ordered by the larger of in-degree and out-degree, descending, then by id.
-
-    ``in_offsets`` is uint64[nodes + 1], ``out_degrees`` uint32[nodes].
-    """
+    """Return the hubs by the larger of in-degree and out-degree, descending, then by id."""
     nodes = out_degrees.size
     least = max(LEAST, 2 * int(in_offsets[-1]) / max(1, nodes))
     found = []
@@ -442,16 +425,13 @@ def with_page(links: Links, page: UnseenPage, way: str, memory: int, scratch: Sc
 def _spliced(
     values: NDArray[Any], cuts: NDArray[np.int64], put: NDArray[Any], own: NDArray[Any], to: Scratch
 ) -> NDArray[Any]:
-    """Return ``values`` with ``put[i]`` inserted before position ``cuts[i]`` and ``own`` appended.
-    ``cuts`` ascend.
+    """Return ``values`` with ``put[i]`` inserted before position ``cuts[i]``, ascending, and
+    ``own`` appended.
     """
     found = to.zeros(values.size + put.size + own.size, values.dtype)
-    begin = 0
-    for i, (cut, value) in enumerate(zip(cuts.tolist(), put, strict=True)):
-        found[begin + i : cut + i] = values[begin:cut]
-        found[cut + i] = value
-        begin = cut
-    found[begin + put.size : values.size + put.size] = values[begin:]
+    for i, (low, high) in enumerate(pairwise((0, *cuts.tolist(), values.size))):
+        found[low + i : high + i] = values[low:high]
+    found[cuts + np.arange(put.size)] = put
     found[values.size + put.size :] = own
     return found
 
@@ -462,7 +442,7 @@ class NamesAndOne(Names):
     def __init__(self, names: Names, name: str) -> None:
         super().__init__(len(names) + 1)
         self._names, self._own, self.note = names, name, names.note
-        self.titles, self.labels = names.titles, names.labels
+        self.titles, self.labels, self.path = names.titles, names.labels, names.path
 
     def names(self, ids: NDArray[Any]) -> list[Any]:
         """Return the names of ``ids``, in the same order."""
@@ -480,10 +460,6 @@ class NamesAndOne(Names):
     def see_that_none_is(self, name: str) -> None:
         """Check that no node of the graph has this name."""
         self._names.see_that_none_is(name)
-
-    def damaged(self) -> Damaged:
-        """Return the error for invalid stored names."""
-        return self._names.damaged()
 
     @property
     def stored(self) -> Names:

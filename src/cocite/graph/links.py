@@ -4,14 +4,10 @@ The neighbors of node v are ``neighbors[offsets[v] : offsets[v + 1]]``, ascendin
 mapped from the stored graph. Out-links are computed by a counting sort: the out-degrees give the
 row offsets, and one pass over the in-links appends each link to its row.
 
-In the direction ``any``, a node's row merges its in-neighbors and out-neighbors. A neighbor linked
-both ways occurs twice, and so does a self-loop.
-
 Out-links cost one pass over the links with a random write per link. They take 4 bytes per link (8
-with weights), 8 per node, and up to 8 more per node temporarily. ``any`` needs the links of both
-directions and a pass to merge them. If memory is short, the result goes to an unnamed scratch file,
-written in blocks of sources with one pass per block. A block holds at least a 128th of the links,
-so about 128 passes suffice. The result is the same.
+with weights), 8 per node, and up to 8 more per node temporarily. If memory is short, the result
+goes to an unnamed scratch file, written in blocks of sources with one pass per block. A block holds
+at least a 128th of the links, so about 128 passes suffice. The result is the same.
 """
 
 from __future__ import annotations
@@ -45,9 +41,9 @@ def _silent(done: int, total: int) -> None:
     """No-op callback."""
 
 
-def _budget(memory: int | None) -> int:
-    """Return ``memory``, or half of the available memory for None."""
-    return available() // 2 if memory is None else memory
+def in_links(graph: InLinks, *, weighted: bool = False) -> Links:
+    """Map the in-links of each node. ``weighted`` includes the weights of a weighted graph."""
+    return Links(graph.in_offsets, graph.in_sources, graph.in_weights if weighted else None)
 
 
 def links_of(
@@ -59,52 +55,24 @@ def links_of(
     weighted: bool = False,
     keep: int | None = None,
 ) -> Links:
-    """Return the links in a direction: ``in`` (:func:`in_links`), ``out`` (:func:`out_links`),
-    ``any`` (:func:`either_way`), or ``both``: in-links with the out-links as their ``back``.
-
-    ``memory``, ``progress`` and ``keep`` apply to links that must be computed. For a partitioned
-    graph, returns a placeholder (``graph/partitions.py``).
-    """
-    if isinstance(graph, InBlocks):
-        return graph.links(direction, weighted)
-    if direction == "in":
-        return in_links(graph, weighted=weighted)
-    if direction == "out":
-        return out_links(graph, memory, progress, weighted=weighted, keep=keep)
-    if direction == "any":
-        return either_way(graph, memory, progress, weighted=weighted, keep=keep)
-    if direction == "both":
-        back = out_links(graph, memory, progress, weighted=weighted, keep=keep)
-        return replace(in_links(graph, weighted=weighted), back=back)
-    raise ValueError(direction)
-
-
-def in_links(graph: InLinks, *, weighted: bool = False) -> Links:
-    """Map the in-links of each node. ``weighted`` includes the weights of a weighted graph."""
-    return Links(graph.in_offsets, graph.in_sources, graph.in_weights if weighted else None)
-
-
-def out_links(
-    graph: InLinks,
-    memory: int | None = None,
-    progress: Progress = _silent,
-    *,
-    weighted: bool = False,
-    keep: int | None = None,
-) -> Links:
-    """Return the out-neighbors of each node.
+    """Return the neighbors of each node in a direction. For a partitioned graph, returns a
+    placeholder (``graph/partitions.py``).
 
     Parameters
     ----------
     graph
         The stored graph.
+    direction
+        ``in``, ``out``, ``any``, or ``both``: in-links with the out-links as their ``back``.
+        ``any`` merges the neighbors of both directions; one linked both ways, or a self-loop,
+        occurs twice, its in-link first.
     memory
         Maximum bytes to use, by default half of the available memory. Links that need more go to a
-        scratch file, in the graph's directory if that is writable.
-    weighted
-        Include the weights of a weighted graph.
+        scratch file, in the graph's directory if that is writable. In-links need none.
     progress
         Called with (done, total): nodes whose links were read, over all passes.
+    weighted
+        Include the weights of a weighted graph.
     keep
         Maximum bytes of ``memory`` that the result may occupy, by default all. A larger result
         goes to a scratch file.
@@ -115,38 +83,33 @@ def out_links(
         The graph's out-degrees do not match its links.
     ResourceError, UsageError
     """
+    if direction not in ("in", "out", "any", "both"):
+        raise ValueError(direction)
+    if isinstance(graph, InBlocks):
+        return graph.links(direction, weighted)
+    ins = in_links(graph, weighted=weighted)
+    if direction == "in":
+        return ins
+    memory = available() // 2 if memory is None else memory
     graph.check()
     try:
-        links = in_links(graph, weighted=weighted)
-        return transpose(links, graph.out_degrees, _budget(memory), graph.path, progress, keep)
+        outs = transpose(ins, graph.out_degrees, memory, graph.path, progress, keep)
     except _Miscounted:
         what = "its out-degrees do not match its links"
         raise Damaged.graph(graph.path, what) from None
+    if direction == "out":
+        return outs
+    if direction == "both":
+        return replace(ins, back=outs)
+    return _merged(graph, ins, outs, memory if keep is None else min(memory, keep))
 
 
-def either_way(
-    graph: InLinks,
-    memory: int | None = None,
-    progress: Progress = _silent,
-    *,
-    weighted: bool = False,
-    keep: int | None = None,
-) -> Links:
-    """Return the merged in-neighbors and out-neighbors of each node, ascending. A neighbor linked
-    both ways occurs twice, its in-link first.
-
-    Parameters and errors are as for :func:`out_links`.
-    """
+def _merged(graph: InLinks, ins: Links, outs: Links, kept: int) -> Links:
+    """Merge in-links and out-links. More than ``kept`` bytes go to a scratch file."""
     from cocite.kernels.links import merge
 
-    may = _budget(memory)
-    ins, outs = (
-        in_links(graph, weighted=weighted),
-        out_links(graph, may, progress, weighted=weighted, keep=keep),
-    )
-    need = 2 * ins.nbytes + outs.nbytes
-    may = may if keep is None else min(may, keep)
-    scratch = Scratch(None) if may >= need else Scratch.near(graph.path)
+    on_disk = kept < 2 * ins.nbytes + outs.nbytes
+    scratch = Scratch.near(graph.path) if on_disk else Scratch(None)
     offsets = scratch.zeros(ins.nodes + 1, np.uint64)
     for low in range(0, offsets.size, _OFFSETS):
         part = slice(low, low + _OFFSETS)
@@ -167,7 +130,7 @@ def either_way(
 
 
 def _rows(links: Links, first: int, last: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-    """Return the offsets, neighbors and weights of some rows, for a kernel."""
+    """Return offsets, neighbors and weights of the rows [first, last) for a kernel."""
     weights = _NO_WEIGHTS if links.weights is None else links.weights
     return links.offsets[first : last + 1], links.neighbors, weights
 
@@ -234,28 +197,19 @@ def transpose(
 def _fill(
     links: Links, turned: Links, rows: tuple[int, int], piece: int, give_back: bool
 ) -> Iterator[int]:
-    """Fill the rows of nodes ``rows`` in one pass over ``links``. Yields the number of nodes read
-    so far.
-    """
+    """Fill ``rows`` of ``turned`` in one pass over ``links``; yield the nodes read so far."""
     from cocite.kernels.links import turn
 
     first, last = rows
-    cursors = turned.offsets[first:last].copy()
+    begins, neighbors, weights = _rows(turned, first, last)
+    cursors = begins[:-1].copy()
     for low, high in pairwise((0, *cut_blocks(links, piece), links.nodes)):
-        turn(
-            links.offsets[low : high + 1],
-            links.neighbors,
-            _NO_WEIGHTS if links.weights is None else links.weights,
-            np.uint64(low),
-            np.uint64(first),
-            cursors,
-            turned.neighbors,
-            _NO_WEIGHTS if turned.weights is None else turned.weights,
-        )
+        read, place = _rows(links, low, high), (np.uint64(low), np.uint64(first))
+        turn(*read, *place, cursors, neighbors, weights)
         if give_back:
             links.evict()
         yield high
-    if not np.array_equal(cursors, turned.offsets[first + 1 : last + 1]):
+    if not np.array_equal(cursors, begins[1:]):
         raise _Miscounted
     if give_back:
         turned.evict()

@@ -25,8 +25,7 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
-from cocite.errors import Damaged
-from cocite.graph.names import Names, NodeLabels, checked_id
+from cocite.graph.names import Names, NodeLabels, checked_id, damaged_texts
 from cocite.graph.spelling import CODED_BLOCK, SCAN_LIMIT, NameQuery, coded_texts
 from cocite.storage import ArrayWriter, DeclaredFiles, Entry, Facts, Store, evict
 
@@ -70,7 +69,7 @@ class IntegerNames(Names):
         self, count: int, values: NDArray[np.uint64] | None, path: Path | str = ""
     ) -> None:
         super().__init__(count)
-        self._values, self._path = values, path
+        self._values, self.path = values, path
 
     @property
     def dense(self) -> bool:
@@ -111,10 +110,6 @@ class IntegerNames(Names):
         if self._values is not None and bool((self._values[1:] <= self._values[:-1]).any()):
             raise self.damaged()
 
-    def damaged(self) -> Damaged:
-        """Return the error for invalid stored names."""
-        return _damaged(self._path)
-
     def _value(self, place: int) -> int:
         return place if self._values is None else int(self._values[place])
 
@@ -153,7 +148,7 @@ class TextNames(Names):
 
     def __init__(self, count: int, store: Store) -> None:
         super().__init__(count)
-        self._path = store.path
+        self.path = store.path
         self._data = store.array(DATA)
         self._blocks = store.array(BLOCKS)
         self._hashes = store.array(HASHES)
@@ -167,10 +162,6 @@ class TextNames(Names):
         if found is None:
             raise self.damaged()
         return found
-
-    def damaged(self) -> Damaged:
-        """Return the error for invalid stored names."""
-        return _damaged(self._path)
 
     def _nodes(self, ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return ``ids``, read from a file, after a bounds check."""
@@ -266,13 +257,6 @@ class TextNames(Names):
         return [other for _, other in ranked[:limit]]
 
 
-def _damaged(path: Path | str) -> Damaged:
-    return Damaged(
-        f"{path}: its names are damaged (see: cocite verify {path}). Restore it from an intact "
-        "copy, or rebuild it"
-    )
-
-
 def _alike(first: str, second: str) -> int:
     """Return the length of the common prefix."""
     pairs = zip(first, second, strict=False)
@@ -296,18 +280,6 @@ def sides_text(facts: Facts, nodes: int) -> Sides | None:
     from cocite.graph.sides import sides_of  # imported only for such graphs
 
     return sides_of(facts, nodes)
-
-
-def open_names(store: Store) -> Names:
-    """Open the names of a graph or an index."""
-    facts = Facts(store.facts, f"{store.path}: the manifest")
-    kind, count = facts.text("names", NAME_KINDS), facts.whole("nodes")
-    if kind == "text":
-        names = TextNames(count, store)
-        names.sides = sides_text(facts, count)
-        names.note = "" if names.sides is None else names.sides.note
-        return names
-    return IntegerNames(count, None if kind == "dense" else store.array(VALUES), store.path)
 
 
 TITLE_FILES = "titles."
@@ -337,18 +309,15 @@ class Titles:
         return f"<titles of {self._count:,} nodes>"
 
     def of(self, ids: NDArray[Any]) -> list[str]:
-        """Return the titles of ``ids``, in the same order; "" for a node without a title, and for
-        ids of unseen pages.
+        """Return the titles of ``ids``, in the same order; "" for nodes without one, as unseen
+        pages are.
         """
         if self.draft is not None:
             ids = np.where(ids == self._count, self.draft, ids)
         known_ids = ids < self._count
         found = coded_texts(self._data, self._blocks, ids[known_ids])
         if found is None:
-            raise Damaged(
-                f"{self._path}: its titles are damaged (see: cocite verify {self._path}). Restore "
-                "it from an intact copy, or rebuild it"
-            )
+            raise damaged_texts(self._path, "titles")
         known = iter(found)
         return found if len(found) == ids.size else [next(known) if t else "" for t in known_ids]
 
@@ -378,8 +347,16 @@ def take_title_files(files: DeclaredFiles, count: int) -> None:
 
 
 def names_of(store: Store) -> Names:
-    """Open the names in a store, with its original labels and titles."""
-    names = open_names(store)
+    """Open the names of a graph or an index, with its original labels and titles."""
+    facts = Facts(store.facts, f"{store.path}: the manifest")
+    kind, count = facts.text("names", NAME_KINDS), facts.whole("nodes")
+    names: Names
+    if kind == "text":
+        names = TextNames(count, store)
+        names.sides = sides_text(facts, count)
+        names.note = "" if names.sides is None else names.sides.note
+    else:
+        names = IntegerNames(count, None if kind == "dense" else store.array(VALUES), store.path)
     if isinstance(store.labels, NodeLabels):
         names.labels = store.labels
     names.titles = partial(open_titles, store, len(names))

@@ -22,6 +22,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, overload
 from urllib.parse import quote, unquote
 
@@ -108,8 +109,19 @@ class NamedTitles(Protocol):
         """Return the titles of ``ids``."""
 
 
+def damaged_texts(path: Path | str, what: str) -> Damaged:
+    """Return the error for invalid names or titles (``what``) in the store at ``path``."""
+    return Damaged(
+        f"{path}: its {what} are damaged (see: cocite verify {path}). Restore it from an intact "
+        "copy, or rebuild it"
+    )
+
+
 class Names(ABC):
     """The names of ``len(names)`` nodes. Iterates over them by id."""
+
+    path: Path | str = ""
+    """Path of the store, for messages."""
 
     labels: NodeLabels | None = None
     """Original names, if they are not text. Searches accept both."""
@@ -236,10 +248,8 @@ class Names(ABC):
         return np.fromiter((-1 if i is None else i for i in each), np.int64, len(names))
 
     def containing(self, text: str, *, plain: bool = False) -> NDArray[np.uint32]:
-        """Return the ids of all names that contain ``text``, uint32, ascending.
-
-        Matches equivalent spellings (``graph/spelling.py``), or with ``plain`` only ignores case.
-        Reads all names, about 3 million a second.
+        """Return the ids of all names that contain ``text``, uint32, ascending. Matches equivalent
+        spellings (``graph/spelling.py``), or with ``plain`` only ignores case.
         """
         return NameQuery(text, plain=plain).among(self._texts, self._count, _PIECE)
 
@@ -265,9 +275,9 @@ class Names(ABC):
         :class:`Damaged`.
         """
 
-    @abstractmethod
     def damaged(self) -> Damaged:
         """Return the error for invalid stored names."""
+        return damaged_texts(self.path, "names")
 
     def with_prefix(self, prefix: str) -> NDArray[np.uint32]:
         """Return the ids of all names that begin with ``prefix``, ascending."""
@@ -316,11 +326,9 @@ class Resolver:
         self._titles: NamedTitles | None = names.titles()
 
     def find(self, text: str, among: range | None = None, *, passes: bool = True) -> int | None:
-        """Return the id that ``text`` identifies, or None.
-
-        That is the node with this name. Without one, it is the only node whose name or title equals
-        the text in another spelling. Without any, it is the only one whose name ends with a slash
-        and the text.
+        """Return the id that ``text`` identifies: the node with this name; otherwise the only one
+        whose name or title equals the text in another spelling; otherwise the only one whose name
+        ends with a slash and the text; otherwise None.
         """
         node = self._stored.find(text)
         if node is not None or not text.strip() or not passes or len(self._stored) > SCAN_LIMIT:
@@ -339,7 +347,10 @@ class Resolver:
         if not text:
             ids = np.arange(len(self._stored), dtype=np.uint32)
         elif short or not passes:
-            ids = self._beginning(text, among)
+            sides, prefix = self._stored.sides, text
+            if sides is not None and among is not None and among.start == 0:
+                prefix = sides.name(sides.titles[0], text)
+            ids = self._stored.with_prefix(prefix)
         else:
             ids = self._containing(text)
             if not ids.size and len(words := text.split()) > 1:
@@ -393,10 +404,3 @@ class Resolver:
         """Return the ids of nodes whose name or title contains ``text``, ascending."""
         ids = self._stored.containing(text, plain=len(self._stored) > _FOLD_LIMIT)
         return ids if self._titles is None else np.union1d(ids, self._titles.containing(text))
-
-    def _beginning(self, text: str, among: range | None) -> Ids:
-        """Return the ids of names with the exact prefix ``text``, ascending."""
-        sides = self._stored.sides
-        if sides is not None and among is not None and among.start == 0:
-            text = sides.mark + text.removeprefix(sides.mark)
-        return self._stored.with_prefix(text)

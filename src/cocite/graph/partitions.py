@@ -26,7 +26,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, NotAStore, UsageError
-from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links, rows_fault
+from cocite.graph.blocks import (
+    DEGREES,
+    OFFSETS,
+    SOURCES,
+    WEIGHTS,
+    Links,
+    are_positive,
+    rows_fault,
+)
 from cocite.graph.graph import Graph, GraphInfo, Hub
 from cocite.graph.name_files import NAME_KINDS, sides_text, take_name_files, take_title_files
 from cocite.graph.names import MAX_NODES
@@ -90,9 +98,8 @@ class GraphBlock:
         self.degrees = store.array(DEGREES)
         self.weights = store.array(WEIGHTS) if store.has(WEIGHTS) else None
         fault = rows_fault(self.offsets, self.sources, self.nodes)
-        if not fault and self.weights is not None and self.weights.size:
-            sound = self.weights.min() > 0 and self.weights.max() < np.inf
-            fault = "" if sound else "some weights are not positive"
+        if not fault and self.weights is not None and not are_positive(self.weights):
+            fault = "some weights are not positive"
         if fault:
             raise Damaged(f"{store.path} is damaged: {fault}. Partition the graph again")
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,12 +40,7 @@ class Sides:
 
     def to_json(self) -> dict[str, Any]:
         """Return the manifest entry."""
-        return {
-            "titles": list(self.titles),
-            "mark": self.mark,
-            "left": self.left,
-            "right": self.right,
-        }
+        return asdict(self) | {"titles": list(self.titles)}
 
     def subset(self, ids: NDArray[np.uint32]) -> Sides:
         """Return the sides of a graph with only the nodes ``ids``, ascending."""

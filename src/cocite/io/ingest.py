@@ -23,8 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from cocite.errors import UsageError
-from cocite.graph.exclude import leave_out
-from cocite.graph.excluded import checked_names
+from cocite.graph.exclude import checked_names, leave_out
 from cocite.graph.graph import Graph
 from cocite.graph.partitions import BlockedGraph
 from cocite.graph.spelling import trimmed

@@ -149,7 +149,7 @@ def node_names(context: click.Context, parameter: click.Parameter, begun: str) -
 
 def _names(path: str, begun: str, bipartite: bool, side: str | None) -> list[Any]:
     from cocite.graph.blocks import OFFSETS, count_in_links
-    from cocite.graph.name_files import open_names, open_titles
+    from cocite.graph.name_files import names_of, open_titles
     from cocite.graph.names import Resolver
     from cocite.storage import Store, kind_of
 
@@ -158,7 +158,7 @@ def _names(path: str, begun: str, bipartite: bool, side: str | None) -> list[Any
 
         path = os.fspath(next(iter(cached_stores(path, bipartite)), ""))
     store = Store.open(path, "index" if kind_of(path) == "index" else "graph")
-    names = open_names(store)
+    names = names_of(store)
     sides, mark = names.sides, ""
     if sides is not None and side is not None and not begun.startswith(sides.mark):
         mark = sides.name(side, "")  # --side implies it, so it is not typed

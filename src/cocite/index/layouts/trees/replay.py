@@ -28,7 +28,7 @@ from cocite.errors import Damaged
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
-from cocite.graph.name_files import open_names
+from cocite.graph.name_files import names_of
 from cocite.index.layouts.contract import WANTED
 from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
@@ -72,7 +72,7 @@ class Replay:
         self._valid: set[tuple[bool, int]] = set()
         self._newest = graph.digest == part.freshness.snapshots[-1].digest
         self._newest &= not part.store.has(WANTED)
-        self._names = open_names(part.store)
+        self._names = names_of(part.store).stored
 
     def __call__(
         self, first: int, second: int, samples: Ints, steps: NDArray[np.uint8], gone: list[str]
