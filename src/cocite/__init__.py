@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from cocite.search import Score as Score
     from cocite.search import build as build
     from cocite.search import merge as merge
-    from cocite.search import open_index as open
+    from cocite.search import open_index as open  # noqa: F401 - a public name
     from cocite.search import refresh as refresh
     from cocite.search.explainer import Reason as Reason
     from cocite.search.explainer import Why as Why
@@ -47,77 +47,32 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
-    "CociteError": ("cocite.errors", "CociteError"),
-    "Graph": ("cocite.graph", "Graph"),
-    "Hit": ("cocite.search", "Hit"),
-    "Index": ("cocite.search", "Index"),
-    "Plan": ("cocite.search.plan", "Plan"),
-    "Reason": ("cocite.search.explainer", "Reason"),
-    "Score": ("cocite.search", "Score"),
-    "Scores": ("cocite.allpairs", "Scores"),
-    "TuningResult": ("cocite.evaluation.tune", "TuningResult"),
-    "UnknownNode": ("cocite.errors", "UnknownNode"),
-    "Why": ("cocite.search.explainer", "Why"),
-    "WhyTogether": ("cocite.search.explainer", "WhyTogether"),
-    "build": ("cocite.search", "build"),
-    "evaluate": ("cocite.evaluation", "evaluate"),
-    "exact_simrank": ("cocite.allpairs", "exact_simrank"),
-    "generate_web": ("cocite.graph.generate", "generate_web"),
-    "info": ("cocite.index.results", "info"),
-    "ingest": ("cocite.io.ingest", "ingest"),
-    "merge": ("cocite.search", "merge"),
-    "open": ("cocite.search", "open_index"),
-    "open_graph": ("cocite.io.opening", "open_graph"),
-    "pagerank": ("cocite.ranking", "pagerank"),
-    "plan_index": ("cocite.search.plan", "plan_index"),
-    "refresh": ("cocite.search", "refresh"),
-    "related": ("cocite.integrations.api", "related"),
-    "similarity": ("cocite.integrations.api", "similarity"),
-    "tune": ("cocite.evaluation.tune", "tune"),
-    "verify": ("cocite.index.results", "verify"),
-    "why": ("cocite.integrations.api", "why"),
+    "allpairs": "Scores exact_simrank",
+    "errors": "CociteError UnknownNode",
+    "evaluation": "evaluate",
+    "evaluation.tune": "TuningResult tune",
+    "graph": "Graph",
+    "graph.generate": "generate_web",
+    "index.results": "info verify",
+    "integrations.api": "related similarity why",
+    "io.ingest": "ingest",
+    "io.opening": "open_graph",
+    "ranking": "pagerank",
+    "search": "Hit Index Score build merge open refresh",
+    "search.explainer": "Reason Why WhyTogether",
+    "search.plan": "Plan plan_index",
 }
+"""The public names of each module."""
+_MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__all__ = [
-    "CociteError",
-    "Graph",
-    "Hit",
-    "Index",
-    "Plan",
-    "Reason",
-    "Score",
-    "Scores",
-    "TuningResult",
-    "UnknownNode",
-    "Why",
-    "WhyTogether",
-    "__version__",
-    "build",
-    "evaluate",
-    "exact_simrank",
-    "generate_web",
-    "info",
-    "ingest",
-    "merge",
-    "open",
-    "open_graph",
-    "pagerank",
-    "plan_index",
-    "refresh",
-    "related",
-    "similarity",
-    "tune",
-    "verify",
-    "why",
-]
+__all__ = sorted(["__version__", *_MODULES])  # noqa: PLE0605 - a list
 
 
 def __getattr__(name: str) -> Any:
-    try:
-        module, attribute = _HOMES[name]
-    except KeyError:
-        raise AttributeError(f"module 'cocite' has no attribute {name!r}") from None
-    value = getattr(import_module(module), attribute)
+    if name not in _MODULES:
+        raise AttributeError(f"module 'cocite' has no attribute {name!r}")
+    module = import_module(f"cocite.{_MODULES[name]}")
+    value = getattr(module, "open_index" if name == "open" else name)
     globals()[name] = value
     return value
 

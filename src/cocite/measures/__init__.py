@@ -7,41 +7,22 @@ from difflib import get_close_matches
 from importlib import import_module
 
 from cocite.errors import UsageError
-from cocite.measures.measure import PREFIX, Component, Measure
-from cocite.measures.meeting_weight import MEETING_WEIGHT, AskValue, By
-from cocite.measures.settings import (
-    DECAY,
-    HUBS,
-    IN_SHARE,
-    LENGTH,
-    SAMPLES,
-    SEED,
-    PartSettings,
-    Setting,
-    WholeSettings,
-)
-from cocite.options import Value
-
-__all__ = [
-    "DECAY",
-    "DEFAULT",
-    "HUBS",
-    "IN_SHARE",
-    "LENGTH",
-    "MEASURES",
-    "MEETING_WEIGHT",
-    "SAMPLES",
-    "SEED",
-    "AskValue",
-    "By",
-    "Component",
-    "Measure",
-    "PartSettings",
-    "Setting",
-    "Value",
-    "WholeSettings",
-    "find_measure",
-]
+from cocite.measures.measure import PREFIX
+from cocite.measures.measure import Component as Component
+from cocite.measures.measure import Measure as Measure
+from cocite.measures.meeting_weight import MEETING_WEIGHT as MEETING_WEIGHT
+from cocite.measures.meeting_weight import AskValue as AskValue
+from cocite.measures.meeting_weight import By as By
+from cocite.measures.settings import DECAY as DECAY
+from cocite.measures.settings import HUBS as HUBS
+from cocite.measures.settings import IN_SHARE as IN_SHARE
+from cocite.measures.settings import LENGTH as LENGTH
+from cocite.measures.settings import SAMPLES as SAMPLES
+from cocite.measures.settings import SEED as SEED
+from cocite.measures.settings import PartSettings as PartSettings
+from cocite.measures.settings import Setting as Setting
+from cocite.measures.settings import WholeSettings as WholeSettings
+from cocite.options import Value as Value
 
 DEFAULT = "fusion"
 
