@@ -155,19 +155,32 @@ def option(default: T, text: str, **more: Any) -> T:
     return field(default=default, metadata={"option": declared})
 
 
+BETWEEN_0_AND_1: dict[str, Any] = {"low": 0, "high": 1, "open": True}
+"""Bounds that exclude both ends."""
+
+
+def side_option(of: str, **more: Any) -> str | None:
+    """Declare the side of a bipartite graph that holds ``of``; by default the targets."""
+    text = f"In a bipartite graph, the side of {of}, such as user."
+    return option(None, text, metavar="NAME", unset="the side of the targets, item", **more)
+
+
+def option_of(kind: type[Options], name: str, **changes: Any) -> Any:
+    """Declare the same option as in ``kind``, with some attributes changed."""
+    return option(**kind.__dataclass_fields__[name].metadata["option"] | changes)
+
+
 @dataclass(frozen=True)
 class Options:
     """Base class of options, which are checked on creation.
 
-    ``class Mine(Options, fronts=CLI)`` sets the interfaces of all fields that ``Mine`` declares.
+    ``class Mine(Options, fronts=CLI)`` sets an attribute of all options that ``Mine`` declares.
     """
 
-    def __init_subclass__(cls, fronts: frozenset[str] | None = None) -> None:
-        if fronts is not None:
-            for name in cls.__annotations__:
-                each = cls.__dict__[name].metadata.get("option")
-                if each is not None:
-                    each.setdefault("fronts", fronts)
+    def __init_subclass__(cls, **shared: Any) -> None:
+        for name in cls.__annotations__ if shared else ():
+            declared = cls.__dict__[name].metadata.get("option", {})
+            declared |= shared | declared
 
     @classmethod
     @cache

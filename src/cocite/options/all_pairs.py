@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cocite.errors import UsageError
-from cocite.options import CLI, Options, option
+from cocite.options import BETWEEN_0_AND_1, CLI, Options, option
 
 _OMEGA, _RANK = 1.3, 100
 METHODS = ("gauss-seidel", "plain", "sor", "svd")
@@ -41,9 +41,7 @@ class AllPairsOptions(Options):
     decay: float = option(
         0.6,
         "The weight of a step relative to the step before it, between 0 and 1.",
-        low=0,
-        high=1,
-        open=True,
+        **BETWEEN_0_AND_1,
     )
     direction: str = option(
         "in", "Which links count; any ignores their direction.", choices=("in", "out", "any")
@@ -60,15 +58,13 @@ class AllPairsOptions(Options):
         flag="--unweighted",
         negated="Ignore the weights of links.",
     )
-    epsilon: float = option(1e-3, "The largest allowed error of a score.", low=0, high=1, open=True)
+    epsilon: float = option(1e-3, "The largest allowed error of a score.", **BETWEEN_0_AND_1)
     max_sweeps: int = option(1000, "The largest number of sweeps.", low=1)
     prune: float | None = option(
         None,
         "Drop scores below DELTA after each sweep, to keep the matrix small. This adds an error "
         "of up to DELTA / (1 - decay).",
-        low=0,
-        high=1,
-        open=True,
+        **BETWEEN_0_AND_1,
         metavar="DELTA",
     )
     teleport: float | None = option(

@@ -7,7 +7,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cocite.options import CLI, DIRECTIONS, PYTHON, NodeNames, Options, option
+from cocite.options import (
+    BETWEEN_0_AND_1,
+    CLI,
+    DIRECTIONS,
+    PYTHON,
+    NodeNames,
+    Options,
+    option,
+    option_of,
+)
 from cocite.options.query import DEFAULT_K
 
 
@@ -145,7 +154,6 @@ class IndexOptions(MeasureOptions):
         None,
         "With --cluster, the folder (s3://..., gs://..., file://...) for samples from nodes that "
         "cannot access the output.",
-        flag="--staging-url",
         metavar="URL",
         unset="nodes can access GRAPH and the output by the same paths",
     )
@@ -169,9 +177,7 @@ class PlanOptions(MeasureOptions):
     delta: float | None = option(
         None,
         "Take enough samples to distinguish scores that differ by this much, such as 0.05.",
-        low=0,
-        high=1,
-        open=True,
+        **BETWEEN_0_AND_1,
     )
     disk: Any = option(
         None,
@@ -182,9 +188,7 @@ class PlanOptions(MeasureOptions):
     time: Any = option(
         None, "Take as many samples as fit in this time: 90s, 10min or 2h.", metavar="TIME"
     )
-    failure: float = option(
-        0.01, "The probability that a guarantee fails.", low=0, high=1, open=True
-    )
+    failure: float = option(0.01, "The probability that a guarantee fails.", **BETWEEN_0_AND_1)
     guarantee: str | None = option(
         None,
         "What --delta guarantees. error: the error of a score is at most delta. order: two nodes "
@@ -228,17 +232,16 @@ class RefreshOptions(Options):
         metavar="DAY",
         unset="today",
     )
-    texts: Any = option(
-        None,
-        "The current texts of the pages, for an index that compares texts (see: cocite index).",
-        kind=ExistingPath,
-        metavar="FOLDER|FILE",
+    texts: Any = option_of(
+        MeasureOptions,
+        "texts",
+        text="The current texts of the pages, for an index that compares texts (see: cocite "
+        "index).",
         unset="pages keep their indexed words; new pages have none",
     )
     staging_url: str | None = option(
         None,
         "With --cluster, the folder for samples from nodes that cannot access the output.",
-        flag="--staging-url",
         metavar="URL",
         unset="nodes can access GRAPH and INDEX by the same paths",
     )

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cocite.options import CLI, Options, option
+from cocite.options import CLI, Options, option, option_of, side_option
+from cocite.options.ingest import IngestOptions
 
 
 @dataclass(frozen=True)
@@ -34,11 +35,7 @@ class OutputOptions(Options):
 class SourceOptions(Options, fronts=CLI):
     """How a path on the command line becomes a graph or an index."""
 
-    bipartite: bool = option(
-        False,
-        "The two columns of LINKS hold two kinds of nodes, users and items. Only nodes of the "
-        "same kind are compared. Items keep their names; users are named user:NAME.",
-    )
+    bipartite: bool = option_of(IngestOptions, "bipartite")
     no_cache: bool = option(
         False,
         "Do not cache. By default, the index of LINKS or of a GRAPH is cached until it changes "
@@ -69,10 +66,5 @@ class QuerySource(SourceOptions, fronts=CLI):
         "Only for LINKS.",
         metavar="FILE",
     )
-    side: str | None = option(
-        None,
-        "In a bipartite graph, the side of the named nodes, such as user.",
-        metavar="NAME",
-        unset="the side of the targets, item",
-    )
+    side: str | None = side_option("the named nodes")
     settings: Mapping[str, Any] = field(default_factory=dict)

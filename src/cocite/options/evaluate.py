@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cocite.options import DIRECTIONS, Options, option
-from cocite.options.build import ExistingPath
+from cocite.options import DIRECTIONS, Options, option, option_of, side_option
+from cocite.options.build import ExistingPath, MeasureOptions
+from cocite.options.ingest import ReadingOptions
 
 
 @dataclass(frozen=True)
@@ -26,21 +27,17 @@ class LabelOptions(Options):
         "The columns of name and category, by name or by number (from 1).",
         metavar="A,B",
     )
-    delimiter: str = option(
-        "auto",
-        "The character between columns of the labels.",
-        choices=("auto", "tab", "comma", "semicolon", "pipe", "space"),
+    delimiter: str = option_of(
+        ReadingOptions, "delimiter", text="The character between columns of the labels."
     )
-    header: str = option(
-        "auto",
-        "Whether the first row of the labels names the columns.",
-        choices=("auto", "yes", "no"),
+    header: str = option_of(
+        ReadingOptions, "header", text="Whether the first row of the labels names the columns."
     )
-    bad_rows: str = option(
-        "stop",
-        "How to handle malformed rows of the labels. stop: fail at the first. few: skip up to "
-        "half of the rows. all: skip them without limit.",
-        choices=("stop", "few", "all"),
+    bad_rows: str = option_of(
+        ReadingOptions,
+        "bad_rows",
+        text="How to handle malformed rows of the labels. stop: fail at the first. few: skip up "
+        "to half of the rows. all: skip them without limit.",
     )
     separator: str = option(
         ".",
@@ -126,17 +123,12 @@ class TuneOptions(LabelOptions):
         "candidates that were not tried.",
         metavar="TIME",
     )
-    unweighted: bool = option(
-        False,
-        "Ignore the weights of links.",
+    unweighted: bool = option_of(
+        MeasureOptions,
+        "unweighted",
         unset="use weights if the graph has them, and skip measures that cannot",
     )
-    side: str | None = option(
-        None,
-        "In a bipartite graph, the side of the test pages, such as user.",
-        metavar="NAME",
-        unset="the side of the targets, item",
-    )
+    side: str | None = side_option("the test pages")
     overwrite: bool = option(
         False, "Replace the file once the new one is complete. Symbolic links are refused."
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cocite.options import CLI, NodeNames, Options, option
+from cocite.options import BETWEEN_0_AND_1, CLI, NodeNames, Options, option
 
 AGGREGATES = ("mean", "min")
 ORDERS = ("score", "score*pagerank", "pagerank")
@@ -47,9 +47,7 @@ class ScoreOptions(Options):
         DEFAULT_CONFIDENCE,
         "The probability that the interval from low to high contains the exact score.",
         label="confidence of intervals",
-        low=0,
-        high=1,
-        open=True,
+        **BETWEEN_0_AND_1,
     )
     interval: str = option(
         "betting",
@@ -81,9 +79,7 @@ class FilterOptions(Options):
         None,
         "List only hits whose exact scores are above --min-score with this probability, such as "
         "0.95.",
-        low=0,
-        high=1,
-        open=True,
+        **BETWEEN_0_AND_1,
     )
     prefix: str | None = option(
         None,
@@ -102,14 +98,12 @@ class FilterOptions(Options):
         "List only nodes named in this file, one per line.",
         kind=NodeNames,
         many=True,
-        flag="--only",
         metavar="FILE",
         limit="only",
     )
     exclude_same_site: bool = option(
         False,
         "Omit pages with the same host in their URLs as the query node.",
-        flag="--exclude-same-site",
         label="other sites only",
     )
 
@@ -237,7 +231,7 @@ class BatchOptions(QueryOptions):
 
 
 @dataclass(frozen=True)
-class ShardOptions(Options):
+class ShardOptions(Options, section="Cluster"):
     """How the samples of an index are divided among the nodes of a cluster."""
 
     cluster: str | None = option(
@@ -245,7 +239,6 @@ class ShardOptions(Options):
         "Distribute the work over several machines that can all read INDEX: HOST:PORT of the head "
         "of a Ray cluster, auto for the running one, or local:N for N nodes on this machine.",
         metavar="ADDRESS",
-        section="Cluster",
         fronts=CLI,
     )
     shards: int | None = option(
@@ -253,14 +246,12 @@ class ShardOptions(Options):
         "The number of shards to divide the samples into.",
         low=1,
         unset="two per node",
-        section="Cluster",
     )
-    replicas: int = option(1, "The number of nodes that hold each shard.", low=1, section="Cluster")
+    replicas: int = option(1, "The number of nodes that hold each shard.", low=1)
     deadline: float = option(
         200.0,
         "The time limit of shards in milliseconds. Answers combine the shards that met the limit, "
         "and report their number.",
         low=1,
         metavar="MS",
-        section="Cluster",
     )

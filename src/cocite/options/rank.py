@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cocite.options import CLI, NodeNames, Options, option
+from cocite.options import BETWEEN_0_AND_1, CLI, NodeNames, Options, option
 
 PRECISIONS = ("double", "single")
 DANGLING = ("spread", "uniform", "remove")
@@ -78,9 +78,7 @@ class RankOptions(Options):
     damping: float = option(
         0.85,
         "The probability that a step follows a link; otherwise it jumps.",
-        low=0,
-        high=1,
-        open=True,
+        **BETWEEN_0_AND_1,
     )
     dangling: str = option(
         "spread",
@@ -95,9 +93,7 @@ class RankOptions(Options):
     tolerance: float = option(
         1e-8,
         "Stop when the L1 residual (summed over all nodes) is at most this.",
-        low=0,
-        high=1,
-        open=True,
+        **BETWEEN_0_AND_1,
     )
     max_sweeps: int = option(10_000, "The largest number of sweeps.", low=1)
     until_top_stable: int | None = option(

@@ -48,20 +48,22 @@ class _ServerOptions(Options):
         metavar="URL",
     )
     no_requests: bool = option(False, "Log only problems, not every request.")
+
+
+@dataclass(frozen=True)
+class _LoadOptions(Options, section="Load"):
     threads: int | None = option(
         None,
         "The number of queries that a process answers at once.",
         low=1,
         high=256,
         unset="all cores, divided among the processes, at least 2; 8 with --cluster",
-        section="Load",
     )
     queue: int = option(
         256,
         "The number of queries that may wait in a process; others are refused (429).",
         low=1,
         high=100_000,
-        section="Load",
     )
     target_latency: float | None = option(
         None,
@@ -70,14 +72,12 @@ class _ServerOptions(Options):
         low=1,
         metavar="MS",
         unset="50; with --cluster, the deadline",
-        section="Load",
     )
     min_samples: int = option(
         10,
         "The smallest number of samples per answer. If these are still too slow, queries are "
         "refused (429).",
         low=1,
-        section="Load",
     )
     question_timeout: float = option(
         10.0,
@@ -85,36 +85,32 @@ class _ServerOptions(Options):
         low=0.1,
         high=3600,
         metavar="S",
-        section="Load",
     )
-    max_k: int = option(
-        1000, "The most hits that a query may request.", low=1, high=100_000, section="Load"
-    )
-    max_batch: int = option(
-        1000, "The most nodes that a batch may have.", low=1, high=100_000, section="Load"
-    )
+    max_k: int = option(1000, "The most hits that a query may request.", low=1, high=100_000)
+    max_batch: int = option(1000, "The most nodes that a batch may have.", low=1, high=100_000)
+
+
+@dataclass(frozen=True)
+class _SafetyOptions(Options, section="Safety"):
     api_keys: Path | None = option(
         None,
         "Require one of the keys in this file. It holds their hashes, followed by the word write "
         "for keys that may send links. SIGHUP reloads it.",
         metavar="FILE",
-        section="Safety",
     )
     accept_links: bool = option(
         False,
         "Accept links by POST /v1/links from keys that may write. They are stored in INDEX.links. "
         "Answers for these nodes use them at once; cocite refresh --add-links adds them to the "
         "graph.",
-        section="Safety",
     )
     new_key: str | None = option(
         None,
         "Create a key, print it with its line for --api-keys, and exit.",
         metavar="NAME",
-        section="Safety",
     )
     insecure: bool = option(
-        False, "Listen without keys on an address that other machines can reach.", section="Safety"
+        False, "Listen without keys on an address that other machines can reach."
     )
     allow_origin: tuple[str, ...] = option(
         (),
@@ -122,7 +118,6 @@ class _ServerOptions(Options):
         "https://example.org, or * for all. Repeatable.",
         metavar="URL",
         unset="none",
-        section="Safety",
     )
     allow_host: tuple[str, ...] = option(
         (),
@@ -130,19 +125,17 @@ class _ServerOptions(Options):
         "addresses that only this machine can reach. Repeatable.",
         metavar="NAME",
         unset="localhost and addresses",
-        section="Safety",
     )
     frame_ancestors: tuple[str, ...] = option(
         (),
         "Let pages of this site embed pages of the server. Repeatable.",
         metavar="URL",
         unset="none",
-        section="Safety",
     )
 
 
 @dataclass(frozen=True)
-class ServeOptions(ShardOptions, _ServerOptions):  # the options of _ServerOptions come first
+class ServeOptions(ShardOptions, _SafetyOptions, _LoadOptions, _ServerOptions):  # the last first
     """Options of ``cocite serve``."""
 
 
