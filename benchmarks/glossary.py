@@ -15,7 +15,7 @@ from typing import Any
 import cocite
 from benchmarks.block import ROOT, Block, edit
 from cocite import options as package
-from cocite.cli.options import flag_of
+from cocite.cli.flags import flag_of
 from cocite.options import Options
 from cocite.options.all_pairs import AllPairsRun
 from cocite.results import Document

@@ -15,8 +15,8 @@ import pytest
 
 import cocite
 from cocite import options as package
+from cocite.cli.flags import flag_of, takes
 from cocite.cli.main import cli
-from cocite.cli.options import flag_of, takes
 from cocite.errors import UsageError
 from cocite.options import Option, Options, accepts, option
 from cocite.options.all_pairs import AllPairsRun

@@ -14,35 +14,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cocite.allpairs import Scores as Scores
-    from cocite.allpairs import exact_simrank as exact_simrank
-    from cocite.errors import CociteError as CociteError
-    from cocite.errors import UnknownNode as UnknownNode
-    from cocite.evaluation import evaluate as evaluate
-    from cocite.evaluation.trials import TuningResult as TuningResult
-    from cocite.evaluation.tune import tune as tune
-    from cocite.graph import Graph as Graph
-    from cocite.graph.generate import generate_web as generate_web
-    from cocite.index.results import info as info
-    from cocite.index.results import verify as verify
-    from cocite.integrations.api import related as related
-    from cocite.integrations.api import similarity as similarity
-    from cocite.integrations.api import why as why
-    from cocite.io.ingest import ingest as ingest
-    from cocite.io.opening import open_graph as open_graph
-    from cocite.ranking.pagerank import pagerank as pagerank
-    from cocite.search import Hit as Hit
-    from cocite.search import Index as Index
-    from cocite.search import Score as Score
-    from cocite.search import build as build
-    from cocite.search import merge as merge
-    from cocite.search import open_index as open  # noqa: F401 - a public name
-    from cocite.search import refresh as refresh
-    from cocite.search.explainer import Reason as Reason
-    from cocite.search.explainer import Why as Why
-    from cocite.search.explainer import WhyTogether as WhyTogether
-    from cocite.search.plan import Plan as Plan
-    from cocite.search.plan import plan_index as plan_index
+    from cocite.allpairs import Scores, exact_simrank
+    from cocite.errors import CociteError, UnknownNode
+    from cocite.evaluation import evaluate
+    from cocite.evaluation.trials import TuningResult
+    from cocite.evaluation.tune import tune
+    from cocite.graph import Graph
+    from cocite.graph.generate import generate_web
+    from cocite.index.results import info, verify
+    from cocite.integrations.api import related, similarity, why
+    from cocite.io.ingest import ingest
+    from cocite.io.opening import open_graph
+    from cocite.ranking.pagerank import pagerank
+    from cocite.search import Hit, Index, Score, build, merge, refresh
+    from cocite.search import open_index as open
+    from cocite.search.explainer import Reason, Why, WhyTogether
+    from cocite.search.plan import Plan, plan_index
 
 __version__ = "0.1.0"
 
@@ -65,7 +52,38 @@ _HOMES = {
 """The public names of each module."""
 _MODULES = {name: module for module, names in _HOMES.items() for name in names.split()}
 
-__all__ = sorted(["__version__", *_MODULES])  # noqa: PLE0605 - a list
+__all__ = [
+    "CociteError",
+    "Graph",
+    "Hit",
+    "Index",
+    "Plan",
+    "Reason",
+    "Score",
+    "Scores",
+    "TuningResult",
+    "UnknownNode",
+    "Why",
+    "WhyTogether",
+    "__version__",
+    "build",
+    "evaluate",
+    "exact_simrank",
+    "generate_web",
+    "info",
+    "ingest",
+    "merge",
+    "open",
+    "open_graph",
+    "pagerank",
+    "plan_index",
+    "refresh",
+    "related",
+    "similarity",
+    "tune",
+    "verify",
+    "why",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 import cocite
 from cocite.cli.commands.related import numbers
+from cocite.cli.flags import SETTINGS, flag_of
 from cocite.cli.help import Sectioned
 from cocite.cli.main import _COMMANDS, cli
-from cocite.cli.options import SETTINGS, flag_of
 from cocite.measures import MEASURES
 from cocite.measures.ppr import MAX_EDGES, MIN_RESULTS
 from tests.conftest import Ask, Shell, listed

@@ -19,7 +19,7 @@ import click
 
 from cocite.cli import CACHED
 from cocite.cli.console import Stages, say
-from cocite.cli.options import ASKED, ASKING, excluded_in, flag_of, is_set, takes, verifying
+from cocite.cli.flags import ASKED, ASKING, excluded_in, flag_of, is_set, takes, verifying
 from cocite.cli.output import counted, or_of
 from cocite.errors import Damaged, InputError, UsageError
 from cocite.graph import Graph

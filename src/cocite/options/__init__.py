@@ -3,7 +3,7 @@
 The fields of :class:`Options` classes are declared with :func:`option`. All interfaces derive from
 these fields:
 
-    the command line     cli/options.py: flags
+    the command line     cli/flags.py: flags
     HTTP                 server/requests.py: parameters of queries and bodies, and their OpenAPI
     Python               :func:`accepts`: keyword arguments, signatures and docstrings
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli.options import format_option
+from cocite.cli import flags
 from cocite.cli.output import Reply, Show, counted, facts_text, table_text
 from cocite.resources import format_size
 from cocite.results import Document, ResultRows
@@ -59,7 +59,7 @@ def cluster() -> None:
     metavar="N",
     help="Number of nodes, which share the cores and the memory.",
 )
-@format_option
+@flags.format
 def up(count: int, show: Show) -> None:
     """Start a cluster of N nodes on this machine. It runs until cocite cluster down.
 
@@ -75,7 +75,7 @@ def up(count: int, show: Show) -> None:
 
 @cluster.command()
 @click.argument("address", metavar="[ADDRESS]", default="auto")
-@format_option
+@flags.format
 def status(address: str, show: Show) -> None:
     """Show the nodes of the cluster whose head node is at ADDRESS (HOST:PORT).
 
@@ -109,7 +109,7 @@ def _text(found: ClusterDocument) -> str:
 
 
 @cluster.command()
-@format_option
+@flags.format
 def down(show: Show) -> None:
     """Stop the cluster that cocite cluster up started."""
     from cocite.cluster.ray.local import stop_cluster

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cocite.cli import GIVEN
+from cocite.cli import GIVEN, flags
 from cocite.cli.console import Stages, say
+from cocite.cli.flags import Limits
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import graph_of, index_of
-from cocite.cli.options import cluster_option, format_option, resource_options, safe_csv, takes
 from cocite.cli.output import Reply, Show, counted, facts_text, held, names_text, or_of
 from cocite.io.writers import TABLES, kinds_of
 from cocite.options.build import IndexOptions
@@ -49,7 +49,7 @@ def _settings(
 
 @click.command(cls=SectionedCommand)
 @click.argument("paths", metavar="[INDEX|GRAPH|LINKS]...", nargs=-1)
-@takes(EvaluateOptions, "options")
+@flags.takes(EvaluateOptions, "options")
 @click.option(
     "--set",
     "settings",
@@ -58,7 +58,7 @@ def _settings(
     metavar="NAME=VALUE",
     help="A setting of the measures, such as decay=0.1. Repeatable.",
 )
-@takes(
+@flags.takes(
     OutputOptions,
     "output",
     output={
@@ -71,21 +71,20 @@ def _settings(
         "refused."
     },
 )
-@resource_options
-@cluster_option(
+@flags.resources
+@flags.cluster(
     "Draw the samples of the indexes to evaluate on a cluster, whose nodes must have GRAPH and the "
     "temporary directory (TMPDIR) at the same paths, or send samples by --staging-url."
 )
-@takes(IndexOptions, "sent", only=("staging_url",))
-@takes(SourceOptions, "source", only=("bipartite", "no_cache"))
-@format_option
+@flags.takes(IndexOptions, "sent", only=("staging_url",))
+@flags.takes(SourceOptions, "source", only=("bipartite", "no_cache"))
+@flags.format
 def evaluate(
     paths: tuple[str, ...],
     options: EvaluateOptions,
     settings: dict[str, Any],
     output: OutputOptions,
-    memory: int | None,
-    threads: int | None,
+    limits: Limits,
     source: SourceOptions,
     **where: Any,
 ) -> None:
@@ -104,13 +103,12 @@ def evaluate(
     from cocite.search.builds import BUILD_LOG
 
     kind, show = output.output_format, where["show"]
-    target = figures_target(output, safe=safe_csv())
-    means = {"memory": memory, "threads": threads}
-    paths = tuple(index_of(path, source, **means) for path in paths)
+    target = figures_target(output, safe=flags.safe_csv())
+    paths = tuple(index_of(path, source, **limits) for path in paths)
     chosen = replace(options, settings=settings)
     how = {"cluster": where["cluster"], "staging_url": where["sent"].staging_url}
     with Stages(_UNITS) as stages, held(BUILD_LOG):
-        found = run(*paths, progress=stages, options=chosen, **how, **means)
+        found = run(*paths, progress=stages, options=chosen, **how, **limits)
         if isinstance(target, Path):
             stages("writing", 0, 0)
             found.write(target, kind=kind, overwrite=output.overwrite, command=_typed())
@@ -170,20 +168,19 @@ _NAME = 20
     help="Write the chosen settings, for cocite index --settings. Progress is saved beside it, so "
     "that an interrupted command can be resumed. By default, only print the settings.",
 )
-@takes(TuneOptions, "options")
-@resource_options
-@cluster_option(
+@flags.takes(TuneOptions, "options")
+@flags.resources
+@flags.cluster(
     "Draw the samples on a cluster, whose nodes must have GRAPH and FILE.toml at the same paths."
 )
-@takes(IndexOptions, "sent", only=("staging_url",))
-@takes(SourceOptions, "source", only=("bipartite", "no_cache"))
-@format_option
+@flags.takes(IndexOptions, "sent", only=("staging_url",))
+@flags.takes(SourceOptions, "source", only=("bipartite", "no_cache"))
+@flags.format
 def tune(
     graph: str,
     output: str | None,
     options: TuneOptions,
-    memory: int | None,
-    threads: int | None,
+    limits: Limits,
     source: SourceOptions,
     show: Show,
     **where: Any,
@@ -203,8 +200,7 @@ def tune(
     from cocite.evaluation.tune import tune as run
     from cocite.search.builds import BUILD_LOG
 
-    means: dict[str, Any] = {"memory": memory, "threads": threads}
-    stored = graph_of(graph, source, **means)
+    stored = graph_of(graph, source, **limits)
     with Stages({"round": "candidates"}) as stages, held(BUILD_LOG):
         found = run(
             stored,
@@ -213,7 +209,7 @@ def tune(
             staging_url=where["sent"].staging_url,
             progress=stages,
             options=options,
-            **means,
+            **limits,
         )
     show(Reply(found, lambda: _tuned_text(found)))
     for note in found.notes:

@@ -1,28 +1,22 @@
-"""``cocite index``: build the index that answers queries. ``cocite measures``: list measures."""
+"""``cocite index``: build the index that answers queries. ``cocite plan``: estimate its cost.
+``cocite refresh``: update it to a changed graph. ``cocite merge``: join indexes.
+``cocite measures``: list measures.
+"""
 
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli import flags
 from cocite.cli.commands.completion import measure_names
 from cocite.cli.console import Stages, say
-from cocite.cli.help import SectionedCommand
+from cocite.cli.flags import Limits
+from cocite.cli.help import SETTING, SectionedCommand
 from cocite.cli.inputs import graph_of, graph_url
-from cocite.cli.options import (
-    BUILDING,
-    cluster_option,
-    flag_of,
-    format_option,
-    no_verify_option,
-    partition_option,
-    resource_options,
-    store_option,
-    takes,
-    verifying,
-)
 from cocite.cli.output import (
     Reply,
     Show,
@@ -31,19 +25,23 @@ from cocite.cli.output import (
     or_of,
     prose_text,
     settings_text,
+    staleness_in_words,
     table_text,
     texts_in_words,
 )
-from cocite.engine.carriers import TOKEN_BYTES
+from cocite.deadline import clock
+from cocite.errors import UsageError
 from cocite.measures import DECAY, Measure
 from cocite.measures.evidence import FLOOR_WORDS, FLOORS
 from cocite.measures.results import MeasuresDocument
-from cocite.options.build import IndexOptions
+from cocite.options.build import IndexOptions, PlanOptions, RefreshOptions
 from cocite.options.common import SourceOptions
 from cocite.resources import Resources, format_size, format_time, give_back_at_once
+from cocite.storage import kind_of
 
 if TYPE_CHECKING:
-    from cocite.index.results import BuildDocument
+    from cocite.index.results import BuildDocument, MergeDocument, RefreshDocument
+    from cocite.search.plan import Figures, Plan
 
 
 _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items())
@@ -51,22 +49,21 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 
 @click.command(cls=SectionedCommand, epilog=f"Minimum --memory by layout: {_FLOORS}. {FLOOR_WORDS}")
 @click.argument("graph", metavar="GRAPH|LINKS")
-@store_option("index")
-@takes(IndexOptions, "options", settings=BUILDING)
-@resource_options
-@cluster_option(
+@flags.store("index")
+@flags.takes(IndexOptions, "options", settings=flags.BUILDING)
+@flags.resources
+@flags.cluster(
     "Draw the samples on a cluster, whose nodes must have GRAPH and DIR at the same paths. GRAPH "
     "may also be a URL, which each node copies, or partitioned (cocite ingest --partitions)."
 )
-@takes(SourceOptions, "source", only=("titles", "bipartite"))
-@no_verify_option
-@format_option
+@flags.takes(SourceOptions, "source", only=("titles", "bipartite"))
+@flags.no_verify
+@flags.format
 def index(
     graph: str,
     output: str,
     options: IndexOptions,
-    memory: int | None,
-    threads: int | None,
+    limits: Limits,
     cluster: str | None,
     source: SourceOptions,
     show: Show,
@@ -97,18 +94,20 @@ def index(
         spread = None
         if is_blocked(graph):
             cut = options.external or options.blocks is not None or staged is not None
-            stored, memory = stack.enter_context(partition_option(graph, cluster, memory, cut=cut))
-            means = Resources.checked(threads, memory, options.shard)
+            stored, memory = stack.enter_context(
+                flags.open_partitions(graph, cluster, limits["memory"], cut=cut)
+            )
+            means = Resources.checked(limits["threads"], memory, options.shard)
         else:
             size = options.shard, options.blocks, options.external
-            means = Resources.checked(threads, memory, *size)
+            means = Resources.checked(limits["threads"], limits["memory"], *size)
             url = graph_url(graph)
             if url is None:
-                graph = graph_of(graph, source, memory=memory, threads=threads, lasting=True)
+                graph = graph_of(graph, source, **limits, lasting=True)
             found_at = graph if url is None else copied(url, "graph")
-            stored = Graph.open(found_at, verify=verifying())
+            stored = Graph.open(found_at, verify=flags.verifying())
             spread = stack.enter_context(spread_on(cluster, url, staged))
-            means = of_nodes(spread, means, threads, memory)
+            means = of_nodes(spread, means, **limits)
         how: dict[str, Any] = {"overwrite": options.overwrite, "restart": options.restart}
         how |= {"spread": spread}
         how |= {"overwrite": True, "elsewhere": True} if sending else {}
@@ -129,7 +128,7 @@ def index(
     for line in found.report.lines(stored, built):
         say(line)
     decay = built.measure.ask_settings({})[DECAY] if options.refine else None
-    show(Reply(found, lambda: _text(found, f"ready for decay {decay}" if options.refine else "")))
+    show(Reply(found, lambda: _build_text(found, decay)))
 
 
 def run_build(work: Any) -> Any:
@@ -142,7 +141,9 @@ def run_build(work: Any) -> Any:
         )
 
 
-def _text(found: BuildDocument, ready: str) -> str:
+def _build_text(found: BuildDocument, decay: float | None) -> str:
+    from cocite.engine.carriers import TOKEN_BYTES
+
     first = found.numbers.start
     made = f"{found.made:,} of {found.units:,} {found.unit}"
     if found.unit == "parts":
@@ -164,12 +165,16 @@ def _text(found: BuildDocument, ready: str) -> str:
             facts["sent"] += f", of at most {TOKEN_BYTES} if every token were sent at every step"
     what = "node and sample" if found.sampled else "node"
     facts["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes per {what}"
-    return facts_text(facts | defaults_text(found) | {"refined": ready})
+    return facts_text(
+        facts
+        | defaults_text(found)
+        | {"refined": "" if decay is None else f"ready for decay {decay}"}
+    )
 
 
 @click.command()
 @click.argument("names", metavar="[NAME]...", nargs=-1, shell_complete=measure_names)
-@format_option
+@flags.format
 def measures(names: tuple[str, ...], show: Show) -> None:
     """List the measures: what they mean, their settings, and how they are stored.
 
@@ -194,7 +199,7 @@ def _whole(measure: Measure) -> str:
     for title, settings in (("building", measure.build), ("querying", measure.ask)):
         rows = [
             (
-                flag_of(each.name),
+                flags.flag_of(each.name),
                 str(each.default).lower() if each.type is bool else str(each.default),
                 f"{each.text[0].upper()}{each.text[1:]}. It is {each.allowed}.",
             )
@@ -232,4 +237,257 @@ def _list(found: MeasuresDocument) -> str:
                 "'blend:0.6*psimrank(hubs=rare,direction=both)+0.4*cocitation(idf=true)'."
             ),
         )
+    )
+
+
+_PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
+
+
+@click.command(cls=SectionedCommand)
+@click.argument("graph", metavar="GRAPH|INDEX|LINKS")
+@flags.takes(PlanOptions, "options", settings=flags.EVERY)
+@flags.resources
+@flags.takes(SourceOptions, "source", only=("bipartite", "no_cache"))
+@flags.format
+def plan(
+    graph: str,
+    options: PlanOptions,
+    limits: Limits,
+    source: SourceOptions,
+    show: Show,
+) -> None:
+    """Estimate the cost and accuracy of an index of a stored GRAPH or of LINKS.
+
+    It draws a few samples, deletes them, and extrapolates the size, memory and time of the whole
+    index. Set the number of samples with --samples, --delta, --disk or --time. A second column
+    is for twice as many samples.
+
+    For an INDEX, it estimates the time, memory and output size of related-all.
+    """
+    from cocite.search.plan import plan_index
+
+    if kind_of(graph) == "index":
+        _refuse_building(graph)
+        _plan_batch(graph, options, limits, show)
+        return
+    if flags.is_set("k"):
+        raise UsageError(f"-k is for related-all of an index, and {graph} is not an index: omit it")
+    graph = graph_of(graph, source, **limits)
+    settings = dict(options.settings)
+    chosen = replace(options, samples=settings.pop("samples", None), settings=settings)
+    found = plan_index(graph, **limits, options=chosen)
+    show(Reply(found, lambda: _plan_text(found)))
+
+
+_OF_AN_INDEX = ("graph", "k", "threads", "memory", "scratch", "show")
+
+
+def _refuse_building(index: str) -> None:
+    """Raise :class:`UsageError` for options that only apply when building an index."""
+    for parameter in click.get_current_context().command.params:
+        name = parameter.name or ""
+        own = name in _OF_AN_INDEX or name.removeprefix(SETTING) in flags.ASKED
+        if not own and flags.is_set(name):
+            raise UsageError(
+                f"{parameter.opts[0]} is for building an index, and {index} is one already: omit "
+                "it, or give the graph"
+            )
+
+
+def _plan_batch(path: str, options: PlanOptions, limits: Limits, show: Show) -> None:
+    from cocite.search import open_index
+    from cocite.search.batch.run import plan_related_all
+
+    k, scratch = options.k, options.scratch
+    index = open_index(path, **limits)
+    with Stages({"relating": "nodes"}) as stages:
+        found = plan_related_all(index, k, scratch=scratch, progress=stages, **options.settings)
+    s = "s" * (found.threads > 1)
+    shown = {
+        "index": f"{path}, {found.nodes:,} nodes",
+        "related-all": f"{format_time(found.seconds)} on {found.threads} thread{s}, up to {k} hits "
+        "per node",
+        "memory": format_size(found.memory),
+        "output": f"{found.hits:,} rows, {format_size(found.bytes)} as Parquet",
+        "disk": f"{format_size(found.disk)} meanwhile",
+        "measured": f"on {found.sampled:,} nodes",
+    }
+    show(Reply(found, lambda: facts_text(shown)))
+
+
+def _plan_text(plan: Plan) -> str:
+    from cocite.index.plan import links_in_words
+    from cocite.measures import find_measure
+
+    settings = settings_text(plan.settings | plan.asked)
+    links = links_in_words(find_measure(plan.measure), plan.direction)
+    shown = {
+        "graph": plan.graph,
+        "measure": f"{plan.measure}, {links}, layout {plan.layout}{settings}",
+        "memory": plan.room,
+    }
+    if plan.needs:
+        counts = (f"{name} {count:,}" for name, count in plan.needs.items())
+        shown["samples"] = "needed for " + ", ".join(counts) + " (Theorems 5 to 7)"
+    if plan.planned.delta:
+        shown["theorems"] = _PAPER
+    columns = [_column(plan.planned, plan.failure)]
+    if plan.doubled is not None:
+        columns.append(_column(plan.doubled, plan.failure))
+    titles = [_title(plan.planned), *([] if plan.doubled is None else [_title(plan.doubled)])]
+    figures = [(*(column[text] for column in columns), text) for text in columns[0]]
+    return facts_text(shown) + "\n\n" + table_text([*titles, "what"], figures, prose=True)
+
+
+def _title(figures: Figures) -> str:
+    return "index" if figures.samples is None else f"{figures.samples:,} samples"
+
+
+def _column(figures: Figures, failure: float) -> dict[str, str]:
+    from cocite.search.plan import PROMISES
+
+    rows = {
+        "on disk": format_size(figures.bytes),
+        "to build it": format_time(figures.seconds),
+    }
+    for score, error in figures.stderr.items():
+        rows[f"standard error of a score of {score:g}, at most"] = f"{error:.4f}"
+    for name, delta in figures.delta.items():
+        promise = PROMISES[name]
+        sure = f"{100 * (1 - failure):.4g} %"
+        rows[f"{promise.text}: {sure} (Theorem {promise.theorem})"] = f"{delta:.4f}"
+    return rows
+
+
+@click.command()
+@click.argument("indexes", metavar="INDEX INDEX...", nargs=-1, required=True)
+@flags.store("index")
+@click.option(
+    "--shard",
+    type=click.IntRange(1),
+    metavar="SAMPLES",
+    help="Number of samples per file.  [default: as for cocite index]",
+)
+@flags.overwrite("index")
+@flags.no_verify
+@flags.format
+def merge(
+    indexes: tuple[str, ...], output: str, shard: int | None, overwrite: bool, show: Show
+) -> None:
+    """Join indexes that contain different samples of one graph, or different nodes.
+
+    Build them on any machines, with "cocite index --sample-range" or, for fusion, ppr-pmi and snn,
+    "cocite index --only-range". The result is byte-identical to a single build. Ranges must be
+    consecutive, without gaps or overlaps; graph, measure and settings must be the same. Merging
+    ranges of nodes reads names from the graph.
+
+    An index that has lost some samples answers from the others. To repair it, build an index of the
+    lost samples (cocite verify lists them), and merge the two; with --overwrite the output may be
+    one of them. An interrupted merge leaves nothing behind.
+    """
+    from cocite.index.merge import open_merge
+    from cocite.index.results import MergeDocument
+    from cocite.io.remote import Sending, is_url
+
+    begin = clock()
+    sending = Sending(output, "index", overwrite) if is_url(output) else None
+    how: dict[str, Any] = {"overwrite": overwrite, "verify": flags.verifying()}
+    how |= {"overwrite": True, "elsewhere": True} if sending else {}
+    means = Resources.checked(None, None, shard)
+    with open_merge(indexes, sending.path if sending else output, means, **how) as work:
+        say(f"{output}: {work.contents}, from {len(indexes)} indexes")
+        with Stages({"merging": work.unit}) as stages:
+            work.run(lambda done, total: stages("merging", done, total))
+        if sending is not None:
+            sending.send()
+        found = MergeDocument.of(work, clock() - begin, output)
+    show(Reply(found, lambda: _merge_text(found)))
+
+
+def _contents(found: MergeDocument) -> dict[str, str]:
+    if found.samples is None or found.first is None:
+        return {"nodes": f"{found.nodes:,}"}
+    end = found.first + found.samples - 1
+    return {"samples": f"{found.samples:,}, numbers {found.first} to {end}"}
+
+
+def _merge_text(found: MergeDocument) -> str:
+    return facts_text(
+        {
+            "index": found.index,
+            "merged": ", ".join(found.merged),
+            **_contents(found),
+            "took": format_time(found.seconds),
+            "on disk": format_size(found.bytes),
+        }
+    )
+
+
+@click.command(cls=SectionedCommand)
+@click.argument("index", metavar="INDEX")
+@click.argument("graph", metavar="GRAPH")
+@flags.takes(RefreshOptions, "options")
+@flags.resources
+@flags.cluster(
+    "Draw the samples on a cluster, whose nodes must have GRAPH and INDEX at the same paths. GRAPH "
+    "may also be a URL, which each node copies."
+)
+@flags.no_verify
+@flags.format
+def refresh(
+    index: str,
+    graph: str,
+    options: RefreshOptions,
+    limits: Limits,
+    cluster: str | None,
+    show: Show,
+) -> None:
+    """Update INDEX after links or nodes of GRAPH have changed, by drawing some samples again.
+
+    New samples replace the oldest ones; removed nodes are dropped from the others. Measure and
+    settings do not change. A measure without samples is recomputed. Meanwhile, the index answers
+    queries. To resume an interrupted refresh, repeat the command. An index that is up to date does
+    not change. A GRAPH with hardly any nodes of the index is refused.
+    """
+    from cocite.graph import Graph
+    from cocite.index.cluster import of_nodes, spread_on
+    from cocite.index.refresh import RefreshBuild, graph_with_links
+    from cocite.index.results import RefreshDocument
+    from cocite.io.remote import copied
+
+    give_back_at_once()
+    url = graph_url(graph)
+    stored = Graph.open(graph if url is None else copied(url, "graph"), verify=flags.verifying())
+    means = Resources.checked(**limits)
+    stored = graph_with_links(index, stored, means, options)
+    with ExitStack() as stack:
+        spread = stack.enter_context(spread_on(cluster, url, options.staging_url))
+        each = of_nodes(spread, means, **limits)
+        work = stack.enter_context(
+            RefreshBuild(index, stored, each, options, spread=spread, verify=flags.verifying())
+        )
+        if work.already:
+            say(work.already)
+        # No pilots: they take as long as drawing the few samples of a typical refresh.
+        if work.drawn:
+            old, new = work.retained, len(work.drawn)
+            say(f"{index}: {old:,} samples stay, {new:,} are drawn from {graph}")
+        found = RefreshDocument.of(work, run_build(work), index)
+    show(Reply(found, lambda: _refresh_text(found)))
+
+
+def _refresh_text(found: RefreshDocument) -> str:
+    if found.already:
+        came = {"redrawn": "nothing: the index is up to date with this graph"}
+    elif found.local:
+        anew, left = staleness_in_words(found.local)
+        came = {"recomputed": anew, "all others": left}
+    elif not found.drawn:
+        came = {"recomputed": f"everything, from {found.graph}"}
+    else:
+        drawn = f"{found.drawn:,} samples from {found.graph}"
+        came = {"kept": f"{found.kept:,} samples", "redrawn": drawn}
+    size = format_size(found.bytes)
+    return facts_text(
+        {"index": found.index, **came, "took": format_time(found.seconds), "on disk": size}
     )

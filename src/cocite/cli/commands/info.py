@@ -1,5 +1,5 @@
 """``cocite info``: show a graph, an index or the cache. ``cocite verify``: check all checksums.
-``cocite cache``: clear the cache.
+``cocite cache``: clear the cache. ``cocite nodes``: find nodes by part of their names.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cocite.cli import flags
 from cocite.cli.console import say
 from cocite.cli.inputs import graph_of, stored_of
-from cocite.cli.options import format_option, takes
 from cocite.cli.output import (
     Reply,
     Show,
@@ -19,6 +19,7 @@ from cocite.cli.output import (
     counted,
     defaults_text,
     facts_text,
+    names_text,
     reported_settings,
     staleness_in_words,
     texts_in_words,
@@ -30,7 +31,7 @@ from cocite.graph.partitions import BlockedGraph, GraphDocument, is_blocked
 from cocite.io.remote import Copy, clear_remote_cache, list_remote_cache
 from cocite.measures import find_measure
 from cocite.measures.measure import PREFIX
-from cocite.options.common import SourceOptions
+from cocite.options.common import QuerySource, SourceOptions
 from cocite.resources import format_size
 from cocite.results import Document
 from cocite.storage import kind_of
@@ -39,6 +40,7 @@ from cocite.storage.user_cache import VARIABLE, place
 if TYPE_CHECKING:
     from cocite.index.results import IndexDocument
     from cocite.index.verify import VerifyDocument
+    from cocite.search.resolver import FoundNode, NodesDocument
 
 
 @click.command()
@@ -48,8 +50,8 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Show the location and contents of the cache instead.",
 )
-@takes(SourceOptions, "source", only=("bipartite", "no_cache"))
-@format_option
+@flags.takes(SourceOptions, "source", only=("bipartite", "no_cache"))
+@flags.format
 def info(path: str | None, cache: bool, source: SourceOptions, show: Show) -> None:
     """Show the contents of a stored graph or index, or of the graph of a file of links."""
     if cache == (path is not None):
@@ -187,7 +189,7 @@ def _shown_parts(found: IndexDocument) -> dict[str, str]:
 
 @click.command()
 @click.argument("path", metavar="GRAPH|INDEX|LINKS")
-@format_option
+@flags.format
 def verify(path: str, show: Show) -> None:
     """Read every file of a store in full and compare it with its checksum.
 
@@ -280,7 +282,7 @@ def cache() -> None:
 @cache.command()
 @click.option("--remote", "copies", is_flag=True, help="Only the copies of stores at URLs.")
 @click.option("--links", is_flag=True, help="Only the cached graphs and indexes of links.")
-@format_option
+@flags.format
 def clear(copies: bool, links: bool, show: Show) -> None:
     """Remove unused copies of stores at URLs, and cached graphs and indexes of links."""
     from cocite.search.cache import clear_cache
@@ -299,3 +301,89 @@ def _cleared(found: ClearedDocument, copies: bool, links: bool) -> str:
     if links:
         parts.append(f"{len(found.links)} cached graph{'' if len(found.links) == 1 else 's'}")
     return f"removed {and_of(parts)}, {format_size(found.bytes)}"
+
+
+_SHOWN = 10
+
+
+_SIDE = {
+    "text": "For bipartite graphs: list only nodes of this side, such as item.",
+    "unset": "both",
+}
+
+
+@click.command()
+@click.argument("path", metavar="GRAPH|INDEX|LINKS")
+@click.argument("text", metavar="[TEXT]", required=False)
+@click.option(
+    "--search",
+    metavar="TEXT",
+    help="The same as TEXT.",
+)
+@click.option(
+    "--links", is_flag=True, help="Show which nodes link to them, and which they link to."
+)
+@click.option(
+    "-k", type=click.IntRange(1), default=20, show_default=True, help="How many nodes to show."
+)
+@click.option("--graph", metavar="DIR", help="The graph of an INDEX, if it was moved.")
+@flags.takes(QuerySource, "source", only=("side", "bipartite", "no_cache", "titles"), side=_SIDE)
+@flags.format
+def nodes(
+    path: str,
+    text: str | None,
+    search: str | None,
+    links: bool,
+    k: int,
+    graph: str | None,
+    source: QuerySource,
+    show: Show,
+) -> None:
+    """Find nodes whose names or titles contain TEXT; without TEXT, list all nodes.
+
+    The search ignores case, accents, underscores for blanks, and percent-encoding. An exact match
+    comes first, then names that begin with TEXT, then the others. Ties are ordered by in-links.
+    """
+    from cocite.search.resolver import NodesDocument
+
+    if text is not None and search is not None:
+        raise UsageError(f"{text!r} and --search {search!r} are the same: omit one of them")
+    wanted = text if search is None else search
+    path = graph_of(path, source)
+    found = NodesDocument.of_path(
+        path, wanted or "", k=k, links=links, graph=graph, side=source.side
+    )
+    show(Reply(found, lambda: _nodes_text(found, links)))
+    if not found.found:
+        say(f"no name in {found.path} contains {wanted!r}")
+    elif found.found > len(found.nodes):
+        what = f" that contain {wanted!r}" if wanted else ""
+        say(f"{len(found.nodes):,} of {found.found:,} nodes{what}; -k shows more")
+    if found.nodes and found.nodes[0].in_links is None:
+        say("the graph has been moved, so links are not counted: see --graph")
+
+
+def _nodes_text(found: NodesDocument, links: bool) -> str:
+    if not found.nodes:
+        return ""
+    if links:
+        return "\n\n".join(map(_with_links, found.nodes))
+    named = [each.title or "" for each in found.nodes] if found.titled else None
+    if found.nodes[0].in_links is None:
+        if named is None:
+            return "\n".join(each.node for each in found.nodes)
+        return names_text(["node"], [[each.node] for each in found.nodes], named)
+    rows = [[f"{each.in_links:,}", f"{each.out_links:,}", each.node] for each in found.nodes]
+    titles = ["in-links", "out-links", "node"]
+    return names_text(titles, rows, named, (("out-links",), ("in-links",)))
+
+
+def _with_links(node: FoundNode) -> str:
+    lines = [f"{node.node}  {node.title}" if node.title else node.node]
+    for title, ends in (("linked from", node.linked_from), ("links to", node.links_to)):
+        others = ends or []
+        lines.append(f"  {title} {len(others):,}{':' * bool(others)}")
+        lines += [f"    {other}" for other in others[:_SHOWN]]
+        if len(others) > _SHOWN:
+            lines.append(f"    and {len(others) - _SHOWN:,} more: --format json lists all")
+    return "\n".join(lines)

@@ -7,18 +7,10 @@ from textwrap import fill
 
 import click
 
+from cocite.cli import flags
 from cocite.cli.console import Stages, say
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import report_inputs
-from cocite.cli.options import (
-    excluded_in,
-    format_option,
-    memory_option,
-    overwrite_option,
-    store_option,
-    takes,
-    threads_option,
-)
 from cocite.cli.output import Show
 from cocite.io.readers import readers
 from cocite.io.readers.formats import reader_at
@@ -48,11 +40,11 @@ counted.
 
 @click.command(cls=SectionedCommand, help=_HELP)
 @click.argument("inputs", nargs=-1, metavar="[LINKS...]")
-@store_option("graph")
-@takes(IngestOptions, "options")
-@memory_option
-@threads_option
-@format_option
+@flags.store("graph")
+@flags.takes(IngestOptions, "options")
+@flags.memory
+@flags.threads
+@flags.format
 def ingest(
     inputs: tuple[str, ...],
     output: str,
@@ -71,7 +63,7 @@ def ingest(
             param_hint="'LINKS...'",
             param_type="argument",
         )
-    left_out = excluded_in(options.exclude_nodes, (*inputs, *(options.nodes or ())))
+    left_out = flags.excluded_in(options.exclude_nodes, (*inputs, *(options.nodes or ())))
     options = replace(options, exclude_nodes=left_out)
     units = {"reading": "bytes", "parsing": "pages", "fetching": "pages", "writing": "links"}
     units["cutting"] = "links"
@@ -122,8 +114,8 @@ def generate() -> None:
     show_default=True,
     help="Name pages by URLs, or by numbers, which take no space on disk.",
 )
-@overwrite_option("graph")
-@format_option
+@flags.overwrite("graph")
+@flags.format
 def web(
     nodes: int,
     links: int,

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cocite.cli import flags
 from cocite.cli.commands.completion import node_names
+from cocite.cli.flags import Limits
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import (
     IndexSource,
@@ -22,7 +24,6 @@ from cocite.cli.inputs import (
     preparing,
     query_nodes,
 )
-from cocite.cli.options import graph_format_option, is_set, resource_options, takes
 from cocite.cli.output import Reply, Show, and_of, names_text, show_json
 from cocite.errors import UnknownNode, UsageError
 from cocite.options.query import QueryOptions, UnseenOptions
@@ -55,19 +56,18 @@ with a line of JSON.
 @click.command(cls=SectionedCommand, help=_RELATED)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
 @click.argument("nodes", metavar="NODE...", nargs=-1, shell_complete=node_names)
-@takes(QueryOptions, "query")
-@takes(UnseenOptions, "unseen")
+@flags.takes(QueryOptions, "query")
+@flags.takes(UnseenOptions, "unseen")
 @asks
-@resource_options
-@graph_format_option
+@flags.resources
+@flags.graph_format
 def related(
     index: str,
     nodes: tuple[str, ...],
     query: QueryOptions,
     unseen: UnseenOptions,
     source: IndexSource,
-    memory: int | None,
-    threads: int | None,
+    limits: Limits,
     show: Show,
 ) -> None:
     """List the nodes most related to a node; the help is ``_RELATED``."""
@@ -76,13 +76,13 @@ def related(
     from_input = nodes == ("-",) and unseen.draft is None
     if from_input and index == "-":
         raise UsageError("standard input cannot hold both links and names: give one as a file")
-    if from_input and is_set("show") and show is not show_json:
+    if from_input and flags.is_set("show") and show is not show_json:
         raise UsageError(
             "names from standard input are answered with one line of JSON each: omit --format, "
             "or query one page at a time"
         )
     named = () if from_input else nodes
-    asked_index, settings = opened(index, source, named, memory=memory, threads=threads)
+    asked_index, settings = opened(index, source, named, **limits)
     asking = replace(query, settings=settings)
 
     def answered(names: Sequence[str]) -> RelatedDocument:

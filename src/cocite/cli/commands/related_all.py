@@ -9,17 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cocite.cli import flags
 from cocite.cli.console import Stages, say
+from cocite.cli.flags import Limits
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import IndexSource, asks, opened, show_refining
-from cocite.cli.options import (
-    cluster_option,
-    format_option,
-    no_verify_option,
-    resource_options,
-    safe_csv,
-    takes,
-)
 from cocite.cli.output import Reply, Show, counted, facts_text, or_of
 from cocite.deadline import clock
 from cocite.errors import UsageError
@@ -39,7 +33,7 @@ _ROWS = [ending for ending in TABLES if ending != ".jsonl"]
 
 @click.command(cls=SectionedCommand)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
-@takes(
+@flags.takes(
     OutputOptions,
     "output",
     output={
@@ -51,24 +45,23 @@ _ROWS = [ending for ending in TABLES if ending != ".jsonl"]
     },
     output_format={"choices": _KINDS, "unset": "by the name; jsonl on standard output"},
 )
-@takes(
+@flags.takes(
     BatchOptions,
     "query",
     without=("offset", "total", "aggregate", "confidence"),
     k={"text": "How many hits to write for each node."},
 )
 @asks
-@resource_options
-@cluster_option("Query on a cluster, whose nodes must have INDEX at the same path.")
-@no_verify_option
-@format_option
+@flags.resources
+@flags.cluster("Query on a cluster, whose nodes must have INDEX at the same path.")
+@flags.no_verify
+@flags.format
 def related_all(
     index: str,
     output: OutputOptions,
     query: BatchOptions,
     source: IndexSource,
-    memory: int | None,
-    threads: int | None,
+    limits: Limits,
     cluster: str | None,
     show: Show,
 ) -> None:
@@ -93,9 +86,11 @@ def related_all(
             "--append and --to"
         )
     give_back_at_once()
-    chosen: dict[str, Any] = query.keywords() | {"safe": safe_csv()} | _intervals(query.intervals)
+    chosen: dict[str, Any] = (
+        query.keywords() | {"safe": flags.safe_csv()} | _intervals(query.intervals)
+    )
     chosen |= {"kind": output.output_format, "side": source.where.side}
-    opened_index, settings = opened(index, source, memory=memory, threads=threads)
+    opened_index, settings = opened(index, source, **limits)
     begin = clock()
     units = {"refining": "nodes", "relating": "nodes", "writing": "rows"}
     if streams:
@@ -109,7 +104,7 @@ def related_all(
         chosen |= {"to": output.to, "append": output.append, "overwrite": output.overwrite}
         chosen |= {"restart": not query.resume}
         with ExitStack() as stack:
-            hired = None if cluster is None else _machines(cluster, threads, memory)
+            hired = None if cluster is None else _machines(cluster, limits)
             machines = None if hired is None else stack.enter_context(hired)
             chosen["machines"] = machines
             work = stack.enter_context(
@@ -150,12 +145,12 @@ def summary_text(plan: BatchPlan) -> str:
 
 
 @contextmanager
-def _machines(cluster: str, threads: int | None, memory: int | None) -> Iterator[Machines]:
+def _machines(cluster: str, limits: Limits) -> Iterator[Machines]:
     from cocite.cluster.ray import Cluster
     from cocite.search.batch.run import Machines
 
     with Cluster.connect(cluster) as connected:
-        yield Machines(connected, threads, memory)
+        yield Machines(connected, **limits)
 
 
 def _intervals(given: str | None) -> dict[str, Any]:

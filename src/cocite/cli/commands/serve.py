@@ -10,10 +10,10 @@ from pathlib import Path
 
 import click
 
+from cocite.cli import flags
 from cocite.cli.console import CONSOLE, say
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import IndexSource, asks, opened, refuse_folder
-from cocite.cli.options import memory_option_of, resource_options, takes
 from cocite.errors import ResourceError, UsageError
 from cocite.extras import need
 from cocite.options.serve import AssistantOptions, ServeOptions
@@ -22,8 +22,8 @@ from cocite.resources import budget, require
 
 @click.command(cls=SectionedCommand)
 @click.argument("indexes", metavar="INDEX...", nargs=-1)
-@takes(ServeOptions, "options")
-@memory_option_of("each process that answers")
+@flags.takes(ServeOptions, "options")
+@flags.memory_of("each process that answers")
 def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -> None:
     """Answer queries over HTTP with the JSON of the commands: related, similarity, why and others.
 
@@ -148,8 +148,8 @@ _LIMIT = {"section": ""}
 
 @click.command(cls=SectionedCommand)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
-@takes(AssistantOptions, "where")
-@takes(
+@flags.takes(AssistantOptions, "where")
+@flags.takes(
     ServeOptions,
     "options",
     only=("allow_host", "insecure", "max_k", "question_timeout"),
@@ -159,14 +159,13 @@ _LIMIT = {"section": ""}
     question_timeout={**_LIMIT, "text": "Seconds that an answer may take."},
 )
 @asks
-@resource_options
+@flags.resources
 def mcp(
     index: str,
     where: AssistantOptions,
     options: ServeOptions,
     source: IndexSource,
-    memory: int | None,
-    threads: int | None,
+    limits: flags.Limits,
 ) -> None:
     """Answer AI assistants over the Model Context Protocol: related nodes, similarities, reasons.
 
@@ -187,11 +186,11 @@ def mcp(
     host, port = ("", 0) if where.http is None else _address(where.http, options.insecure)
     if source.where.side is not None:
         raise UsageError("--side is part of each query here: omit it")
-    answering, settings = opened(index, source, memory=memory, threads=threads)
+    answering, settings = opened(index, source, **limits)
     answering.stored.ask_settings(settings)  # refuse wrong settings at the start
     name = Path(index).resolve().name.removesuffix(".index") or index
-    limits = Limits(k=options.max_k, question_time=options.question_timeout)
-    assistants = Assistants(answering, name, limits, threads, settings)
+    bounds = Limits(k=options.max_k, question_time=options.question_timeout)
+    assistants = Assistants(answering, name, bounds, limits["threads"], settings)
     if where.http is None:
         serve_stdio(assistants)
         return

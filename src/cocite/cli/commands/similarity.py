@@ -12,12 +12,13 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.cli import flags
 from cocite.cli.commands.completion import node_names
 from cocite.cli.commands.related import is_open, numbers, unmet
 from cocite.cli.console import Stages, say
+from cocite.cli.flags import Limits
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import IndexSource, as_stored, asks, narrowing, opened, preparing
-from cocite.cli.options import flag_of, format_option, resource_options, takes, target_for
 from cocite.cli.output import Reply, Show, counted, facts_text, table_text
 from cocite.deadline import clock
 from cocite.io.readers import PAIRS, NameTable, ReadOptions
@@ -52,7 +53,7 @@ _KINDS = kinds_of(TABLES)
     help="With --pairs: the columns of the two names, by title or number.  [default: the first "
     "two]",
 )
-@takes(
+@flags.takes(
     OutputOptions,
     "output",
     output={
@@ -62,10 +63,10 @@ _KINDS = kinds_of(TABLES)
     },
     output_format={"choices": _KINDS},
 )
-@takes(ScoreOptions, "level")
+@flags.takes(ScoreOptions, "level")
 @asks
-@resource_options
-@format_option
+@flags.resources
+@flags.format
 def similarity(
     index: str,
     a: str | None,
@@ -88,7 +89,7 @@ def similarity(
         _ask_pairs(index, pairs, pair_columns, asked)
         return
     for name in asked.output.changed():
-        raise click.UsageError(f"{flag_of(name)} needs --pairs FILE")
+        raise click.UsageError(f"{flags.flag_of(name)} needs --pairs FILE")
     if pair_columns:
         raise click.UsageError("--pair-columns needs --pairs FILE")
     if a is None or b is None:
@@ -110,13 +111,12 @@ class _SimilarityQuery(NamedTuple):
     output: OutputOptions
     level: ScoreOptions
     source: IndexSource
-    memory: int | None
-    threads: int | None
+    limits: Limits
     show: Show
 
     def opened(self, path: str, named: Sequence[str] = ()) -> tuple[Index, dict[str, Any]]:
         """Return the index, and the settings of the query."""
-        return opened(path, self.source, named, memory=self.memory, threads=self.threads)
+        return opened(path, self.source, named, **self.limits)
 
 
 def _similarity_text(found: SimilarityDocument, closer: str) -> str:
@@ -156,7 +156,7 @@ def _ask_pairs(path: str, file: Path, columns: str | None, asked: _SimilarityQue
     types = {"a": "VARCHAR", "b": "VARCHAR", **dict.fromkeys(_NUMBERS, "DOUBLE")}
     if index.titles is not None:
         types |= {"a_title": "VARCHAR", "b_title": "VARCHAR"}
-    target = target_for(asked.output, types, TABLES)
+    target = flags.target_for(asked.output, types, TABLES)
     begin = clock()
     wanted = tuple(columns.split(",")) if columns else ()
     first, second = _read(index, path, file, wanted, asked.source.where.side)

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli import CACHED
+from cocite.cli import CACHED, flags
 from cocite.cli.console import Stages, say
+from cocite.cli.flags import Limits
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import IndexSource, asks, is_links, opened, report_inputs
-from cocite.cli.options import flag_of, format_option, is_set, resource_options, takes
 from cocite.cli.output import Reply, Show, counted, facts_text, show_json
 from cocite.errors import InputError, UsageError
 from cocite.extras import need
@@ -37,12 +37,10 @@ _EXAMPLES = 3
 
 @click.command(cls=SectionedCommand)
 @click.argument("folder", metavar="FOLDER", type=click.Path(exists=True, file_okay=False))
-@takes(SiteOptions, "options")
-@resource_options
-@format_option
-def site(
-    folder: str, options: SiteOptions, memory: int | None, threads: int | None, show: Show
-) -> None:
+@flags.takes(SiteOptions, "options")
+@flags.resources
+@flags.format
+def site(folder: str, options: SiteOptions, limits: Limits, show: Show) -> None:
     """Add a list of related pages to each page of FOLDER, based on the links between them.
 
     \b
@@ -56,7 +54,7 @@ def site(
 
     for name in options.changed() if options.remove else ():
         if name not in ("remove", "dry_run"):
-            flag = flag_of(name, SiteOptions)
+            flag = flags.flag_of(name, SiteOptions)
             raise UsageError(
                 f"--remove deletes lists, and {flag} says how to make them: omit one of the two"
             )
@@ -65,7 +63,7 @@ def site(
         if options.remove:
             found = work.remove_lists(place, options, stages)
         else:
-            means = Resources.checked(threads, memory)
+            means = Resources.checked(**limits)
             of = work.relate(place, options, stages, threads=means.threads, memory=means.total)
             report_inputs(of.graph)
             if options.json_folder is not None:
@@ -123,11 +121,9 @@ _WAIT = 250
 @click.command(cls=SectionedCommand)
 @click.argument("watched", metavar="LINKS")
 @asks
-@resource_options
-@format_option
-def watch(
-    watched: str, source: IndexSource, memory: int | None, threads: int | None, show: Show
-) -> None:
+@flags.resources
+@flags.format
+def watch(watched: str, source: IndexSource, limits: Limits, show: Show) -> None:
     """Keep the index of LINKS, a file of links or a folder of notes, pages or code, up to date.
 
     Rebuild the cached index whenever LINKS changes, so that it is ready for queries with the same
@@ -140,7 +136,7 @@ def watch(
     Each update prints a line, or a JSON object. If the input cannot be read, the error is printed,
     and the previous answers remain. Stop with Ctrl-C.
     """  # noqa: D301 - click wants the backspace itself
-    if is_set("show") and show is not show_json:
+    if flags.is_set("show") and show is not show_json:
         raise UsageError("updates are lines of text or of JSON: omit --format, or choose json")
     if source.where.no_cache:
         raise UsageError("cocite watch keeps the cache fresh: omit --no-cache")
@@ -156,7 +152,7 @@ def watch(
         for changed in changes(Path(watched)):
             start = time.monotonic()
             try:
-                opened(watched, source, memory=memory, threads=threads)
+                opened(watched, source, **limits)
             except InputError as error:
                 _print(show, changed, {"error": str(error)})
                 continue

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from cocite.cli import flags
 from cocite.cli.commands.completion import node_names
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import IndexSource, as_stored, asks, opened, query_nodes
-from cocite.cli.options import format_option, memory_option, takes
 from cocite.cli.output import (
     Reply,
     Show,
@@ -47,16 +47,16 @@ _LEGIBLE = 36
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
 @click.argument("nodes", metavar="A...", nargs=-1, shell_complete=node_names)
 @click.argument("b", metavar="B", shell_complete=node_names)
-@takes(UnseenOptions, "unseen")
-@takes(
+@flags.takes(UnseenOptions, "unseen")
+@flags.takes(
     QueryOptions,
     "query",
     only=("k", "aggregate"),
     k={"default": DEFAULT_REASONS, "text": "How many pages to show."},
 )
 @asks
-@memory_option
-@format_option
+@flags.memory
+@flags.format
 def why(
     index: str,
     nodes: tuple[str, ...],

@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import wraps
 from math import inf, isinf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 from click.core import ParameterSource
@@ -273,7 +273,7 @@ _safe_option, safe_csv = _remembered(
     help="In CSV and TSV, put an apostrophe before texts that a spreadsheet would read as "
     "formulas: those that begin with =, +, -, @, a tab or a line break.",
 )
-no_verify_option, _unverified = _remembered(
+no_verify, _unverified = _remembered(
     "--no-verify",
     help="Skip checksum verification of the files that are read. By default, a damaged file is an "
     "error that names it, not a wrong result.",
@@ -298,10 +298,10 @@ def _formats(names: Sequence[str], more: str = "") -> Decorator:
     return lambda command: option(_safe_option(command))
 
 
-format_option: Decorator = _formats(list(OUTPUTS))
+format: Decorator = _formats(list(OUTPUTS))
 """Gives a command ``show``, the function that prints its reply."""
 
-graph_format_option: Decorator = _formats(
+graph_format: Decorator = _formats(
     [*OUTPUTS, *GRAPH_OUTPUTS],
     "; or a graph that links the listed nodes to those of them that they are near, for Gephi, "
     "NetworkX or Graphviz",
@@ -309,7 +309,7 @@ graph_format_option: Decorator = _formats(
 """The same, for commands whose replies have a graph."""
 
 
-def overwrite_option(kind: str) -> Decorator:
+def overwrite(kind: str) -> Decorator:
     """Add ``--overwrite`` to a command that makes a graph or an index."""
     return click.option(
         "--overwrite",
@@ -319,7 +319,7 @@ def overwrite_option(kind: str) -> Decorator:
     )
 
 
-def store_option(kind: str) -> Decorator:
+def store(kind: str) -> Decorator:
     """Add ``--output`` to a command that makes a graph or an index, locally or at a URL."""
     return click.option(
         "-o",
@@ -334,7 +334,7 @@ def store_option(kind: str) -> Decorator:
 # -- resources -----------------------------------------------------------------------------------
 
 
-threads_option: Decorator = click.option(
+threads: Decorator = click.option(
     "--threads", type=click.IntRange(1), help="Number of cores to use.  [default: all]"
 )
 
@@ -346,7 +346,7 @@ def _size(ctx: click.Context, parameter: click.Parameter, value: str | None) -> 
         raise click.BadParameter(str(error)) from error
 
 
-def memory_option_of(process: str) -> Decorator:
+def memory_of(process: str) -> Decorator:
     """Return ``--memory`` for the named process."""
     return click.option(
         "--memory",
@@ -358,15 +358,27 @@ def memory_option_of(process: str) -> Decorator:
     )
 
 
-memory_option = memory_option_of("the process")
+memory = memory_of("the process")
 
 
-def resource_options(command: Any) -> Any:
-    """Add ``--memory`` and ``--threads``, the limits of a command's :class:`Resources`."""
-    return memory_option(threads_option(command))
+class Limits(TypedDict):
+    """The limits of a command's :class:`Resources`."""
+
+    memory: int | None
+    threads: int | None
 
 
-def cluster_option(what: str) -> Decorator:
+def resources(command: Command) -> Any:
+    """Add ``--memory`` and ``--threads``, which the command receives as ``limits``."""
+
+    @wraps(command)
+    def call(*args: Any, memory: int | None, threads: int | None, **parameters: Any) -> Any:
+        return command(*args, limits=Limits(memory=memory, threads=threads), **parameters)
+
+    return memory(threads(call))
+
+
+def cluster(what: str) -> Decorator:
     """Add ``--cluster``; ``what`` is a sentence about the work of the nodes."""
     return click.option(
         "--cluster",
@@ -378,7 +390,7 @@ def cluster_option(what: str) -> Decorator:
 
 
 @contextmanager
-def partition_option(
+def open_partitions(
     graph: str, address: str | None, memory: int | None, *, cut: bool = False
 ) -> Iterator[tuple[BlockedGraph, int]]:
     """Open a partitioned graph on the cluster at ``address``.

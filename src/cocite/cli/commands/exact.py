@@ -1,4 +1,6 @@
-"""``cocite rank``: every node's PageRank or, with ``--score``, its hub and authority (HITS)."""
+"""``cocite rank``: every node's PageRank or, with ``--score``, its hub and authority (HITS).
+``cocite all-pairs``: the similarity of all pairs of nodes.
+"""
 
 from __future__ import annotations
 
@@ -8,27 +10,21 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from cocite.cli import flags
 from cocite.cli.console import Stages, say
+from cocite.cli.flags import Limits
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import graph_of
-from cocite.cli.options import (
-    cluster_option,
-    flag_of,
-    format_option,
-    no_verify_option,
-    partition_option,
-    resource_options,
-    takes,
-    target_for,
-    verifying,
-)
-from cocite.cli.output import Reply, Show, names_text, or_of
+from cocite.cli.output import Reply, Show, facts_text, names_text, or_of
 from cocite.errors import ResourceError, UsageError
 from cocite.io.writers import ARRAYS, TABLES, kinds_of
+from cocite.options import DIRECTIONS
+from cocite.options.all_pairs import AllPairsOptions
 from cocite.options.common import OutputOptions, SourceOptions
 from cocite.options.rank import RankOptions
 
 if TYPE_CHECKING:
+    from cocite.allpairs.run import ExactDocument
     from cocite.graph import Graph
     from cocite.io.writers import Target
     from cocite.ranking.figures import HitsDocument, RankDocument
@@ -37,14 +33,13 @@ if TYPE_CHECKING:
 class _RankRequest(NamedTuple):
     options: RankOptions
     target: Target | None
-    memory: int | None
-    threads: int | None
+    limits: Limits
     cluster: str | None
 
 
 @click.command(cls=SectionedCommand)
 @click.argument("graph", metavar="GRAPH|LINKS")
-@takes(
+@flags.takes(
     OutputOptions,
     "output",
     output={
@@ -54,20 +49,19 @@ class _RankRequest(NamedTuple):
     },
     output_format={"choices": kinds_of((*TABLES, *ARRAYS))},
 )
-@takes(RankOptions, "options")
-@resource_options
-@cluster_option(
+@flags.takes(RankOptions, "options")
+@flags.resources
+@flags.cluster(
     "The cluster that holds the blocks of a partitioned GRAPH (cocite ingest --partitions). The "
     "ranks are the same."
 )
-@takes(SourceOptions, "source")
-@no_verify_option
-@format_option
+@flags.takes(SourceOptions, "source")
+@flags.no_verify
+@flags.format
 def rank(
     graph: str,
     options: RankOptions,
-    memory: int | None,
-    threads: int | None,
+    limits: Limits,
     cluster: str | None,
     output: OutputOptions,
     source: SourceOptions,
@@ -90,15 +84,15 @@ def rank(
             *("precision", "toward", "personalization", "start"),
             *("trust", "good_fraction"),
         )
-        given = [flag_of(name, RankOptions) for name in own if name in changed]
+        given = [flags.flag_of(name, RankOptions) for name in own if name in changed]
         for flag in (*given, *(["--cluster"] if cluster else [])):
             raise click.UsageError(f"{flag} does not apply to --score {options.score}")
     give_back_at_once()
     columns = rank_columns(options.trust is not None) if links else ("authority", "hub")
-    target = target_for(output, numbers_types(*columns))
+    target = flags.target_for(output, numbers_types(*columns))
     if not is_blocked(graph):
-        graph = graph_of(graph, source, memory=memory)
-    asked = _RankRequest(options, target, memory, threads, cluster)
+        graph = graph_of(graph, source, **limits)
+    asked = _RankRequest(options, target, limits, cluster)
     with ExitStack() as stack:  # keeps the graph open until ranks are shown
         (_rank if links else _hits)(graph, asked, show, stack)
 
@@ -110,8 +104,8 @@ def _hits(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
     from cocite.ranking.figures import HitsDocument
     from cocite.resources import Resources
 
-    graph, options = Graph.open(path, verify=verifying()), asked.options
-    means = Resources.checked(asked.threads, asked.memory, blocks=options.blocks)
+    graph, options = Graph.open(path, verify=flags.verifying()), asked.options
+    means = Resources.checked(**asked.limits, blocks=options.blocks)
     _check_writing(asked, means.memory)
     say(str(plan_hits(graph, means)))
     with Stages({"scoring": "sweeps"}) as stages:
@@ -147,7 +141,7 @@ def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
     from cocite.ranking.figures import RankDocument
     from cocite.resources import Resources, format_size
 
-    means, options = Resources.checked(asked.threads, asked.memory), asked.options
+    means, options = Resources.checked(**asked.limits), asked.options
     graph = _opened(path, asked, stack, means.memory)
     with Stages({"ranking": "sweeps"}) as stages:
         found = pagerank(
@@ -199,9 +193,8 @@ def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Gra
 
     blocks = asked.options.blocks
     if is_blocked(path):
-        graph, _ = stack.enter_context(
-            partition_option(path, asked.cluster, asked.memory, cut=blocks is not None)
-        )
+        memory, cut = asked.limits["memory"], blocks is not None
+        graph, _ = stack.enter_context(flags.open_partitions(path, asked.cluster, memory, cut=cut))
         say(f"its blocks are distributed over {asked.cluster}")
         return graph
     if asked.cluster is not None:
@@ -209,7 +202,7 @@ def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Gra
             f"{path} is not partitioned, so it is ranked on one machine: omit --cluster, or "
             f"partition it: cocite ingest {path} -o DIR --partitions N"
         )
-    opened = Graph.open(path, verify=verifying())
+    opened = Graph.open(path, verify=flags.verifying())
     weighted = opened.in_weights is not None and asked.options.weighted
     plan = plan_ranks(opened, limit, weighted, blocks, asked.options.trust is not None)
     writing = _check_writing(asked, limit)
@@ -225,3 +218,84 @@ def _ranks_text(found: RankDocument) -> str:
         rows.append((str(i), f"{value:.3e}", *shown, node))
     titles = [title.replace("_", " ") for title in found.columns[1:]]
     return names_text(["place", *titles, "node"], rows, found.titles)
+
+
+@click.command(cls=SectionedCommand)
+@click.argument("graph", metavar="GRAPH|LINKS")
+@flags.takes(
+    OutputOptions,
+    "output",
+    output={
+        "text": f"Where to write: {or_of(TABLES)} (node, other, score), or {or_of(ARRAYS)} (the "
+        "whole matrix, in the order of node ids)."
+    },
+    output_format={"choices": kinds_of((*TABLES, *ARRAYS))},
+)
+@flags.takes(AllPairsOptions, "options")
+@flags.resources
+@flags.takes(SourceOptions, "source", only=("bipartite", "no_cache"))
+@flags.no_verify
+@flags.format
+def all_pairs(
+    graph: str,
+    output: OutputOptions,
+    options: AllPairsOptions,
+    limits: Limits,
+    source: SourceOptions,
+    show: Show,
+) -> None:
+    """Compute the SimRank of all pairs of nodes, to a stated accuracy.
+
+    It first prints the memory that the run needs. A table has each pair of different nodes once, or
+    the pairs of one side of a bipartite graph. Nothing is written if the run diverges, or if scores
+    may be off by 1 or more because --rank is too low.
+    """
+    from cocite.allpairs import AllPairs
+    from cocite.allpairs.run import ExactDocument
+    from cocite.allpairs.scores import PAIR_TYPES
+    from cocite.graph import Graph
+
+    target = flags.target_for(output, PAIR_TYPES)
+    if target is None:
+        raise click.UsageError("name an output with --output or --to")
+    path = graph_of(graph, source, **limits)
+    stored = Graph.open(path, verify=flags.verifying())
+    run = AllPairs(stored, options, **limits)
+    say(f"{graph}: {run.estimate()}")
+    with Stages({"sweeping": "sweeps", "writing": "nodes"}) as stages:
+        found = run.run(lambda done, error: stages("sweeping", done, 0, f"error {error:.0e}"))
+        found.write_target(
+            target,
+            least=options.min_score,
+            top=options.top,
+            progress=lambda nodes: stages("writing", nodes, len(found.within)),
+        )
+    document = ExactDocument.of(graph, target.label, options.measure, options.direction, found)
+    show(Reply(document, lambda: _pairs_text(document, options.order == "rcm")))
+    ended = document.ended
+    if ended.converged:
+        return
+    if ended.pruning_error > ended.iteration_error:
+        say("not converged: use a smaller --prune or a larger --epsilon")
+    else:
+        say(
+            "not converged: allow more --max-sweeps or a larger --epsilon, or use another "
+            "--method (gauss-seidel and plain always converge)"
+        )
+
+
+def _pairs_text(found: ExactDocument, ordered: bool) -> str:
+    ended, (stored, meanwhile) = found.ended, found.bandwidth
+    links = "" if found.direction == "in" else f", {DIRECTIONS[found.direction]}"
+    rows = f"{found.rows_computed:,} for {found.nodes:,} nodes, bandwidth {stored:,}"
+    return facts_text(
+        {
+            "output": found.output,
+            "method": f"{found.measure}{links}, {found.method}, {found.products} products, "
+            f"{found.precision} precision",
+            "rows": rows + (f", ordered {meanwhile:,}" if ordered else ""),
+            "ended": f"{ended.sweeps} sweeps, {ended.reason}",
+            "error": f"at most {ended.error_bound:.1e}: {ended.iteration_error:.1e} from iteration"
+            f", {ended.rounding_error:.1e} from rounding, {ended.pruning_error:.1e} from pruning",
+        }
+    )
