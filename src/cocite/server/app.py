@@ -19,7 +19,6 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from functools import lru_cache, partial
 from ipaddress import ip_address
-from typing import Any
 
 import msgspec
 import xxhash
@@ -27,7 +26,7 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -40,7 +39,7 @@ from cocite.server.fresh import links_in
 from cocite.server.keys import shown_key
 from cocite.server.metrics import CONTENT_TYPE
 from cocite.server.openapi import described
-from cocite.server.pages.explore import explore
+from cocite.server.pages.explore import pages
 from cocite.server.pages.page import refused_page
 from cocite.server.replies import (
     JSON,
@@ -130,45 +129,37 @@ class Front:
                 await send(message)
 
         raw, query = scope.get("raw_path") or scope["path"].encode(), scope["query_string"]
+        app, most = self.app, self.service.config.limits.url
+        if len(raw) + len(query) > most:
+            detail = (
+                f"path and query have more than {most:,} bytes; use POST /v1/batch for many "
+                "nodes, and POST /v1/related for many links"
+            )
+            accept = Headers(scope=scope).get("accept", "")
+            app = _refusal(self.service, Problem("url-too-long", detail), accept)
         try:
-            if len(raw) + len(query) > self.service.config.limits.url:
-                await self._too_long(scope, receive, sending)
-            else:
-                await self.app(scope, receive, sending)
+            await app(scope, receive, sending)
         except TimeoutError:  # the client does not read, so it gets no error either
             self.service.log.say("dropped a client that reads nothing", "warning")
         finally:
-            self._reported(scope, raw, query, status, time.perf_counter() - began)
+            seconds = time.perf_counter() - began
+            operation = scope["state"].get("operation", "other")
+            self.service.metrics.requested(operation, status, seconds)
+            if self.service.log.requests:
+                self.service.log.say(
+                    "request",
+                    method=scope["method"],
+                    path=(raw + b"?" * bool(query) + query).decode("latin-1")[:1024],
+                    status=status,
+                    milliseconds=round(1000 * seconds, 2),
+                    client=(scope.get("client") or [""])[0],
+                )
         return None
 
-    async def _too_long(self, scope: Scope, receive: Receive, send: Send) -> None:
-        most = self.service.config.limits.url
-        problem = Problem(
-            "url-too-long",
-            f"path and query have more than {most:,} bytes; use POST /v1/batch for many nodes, "
-            "and POST /v1/related for many links",
-        )
-        shown = "text/html" in Headers(scope=scope).get("accept", "")
-        reply = refused_page(self.service, problem) if shown else problem_reply(problem)
-        await reply(scope, receive, send)
 
-    def _reported(
-        self, scope: Scope, raw: bytes, query: bytes, status: int, seconds: float
-    ) -> None:
-        operation = scope["state"].get("operation", "other")
-        self.service.metrics.requested(operation, status, seconds)
-        log = self.service.log
-        if log.requests:
-            client = scope.get("client")
-            path = (raw + b"?" * bool(query) + query).decode("latin-1")
-            log.say(
-                "request",
-                method=scope["method"],
-                path=path[:1024],
-                status=status,
-                milliseconds=round(1000 * seconds, 2),
-                client=client[0] if client else "",
-            )
+def _refusal(service: Service, problem: Problem, accept: str) -> Response:
+    """Return a page for a browser, and problem details for other clients."""
+    return refused_page(service, problem) if "text/html" in accept else problem_reply(problem)
 
 
 class Guard:
@@ -184,63 +175,23 @@ class Guard:
         """Handle a request; called by ASGI."""
         if scope["type"] != "http" or scope["path"] in OPEN:
             return await self.app(scope, receive, send)
-        keys, head = self.service.keys, Headers(scope=scope)
+        keys, head, problem = self.service.keys, Headers(scope=scope), None
+        holder = None if keys is None else keys.holder(shown_key(head))
+        scope["state"]["holder"] = holder
         if self.asked and not is_known(head.get("host", ""), self.names):
-            return await _unknown_host(head["host"])(scope, receive, send)
-        if keys is not None:
-            holder = scope["state"]["holder"] = keys.holder(shown_key(head))
-            if holder is None:
-                return await _no_key()(scope, receive, send)
-        busy = self.service.overloaded(scope["path"])
-        if busy is None:
-            return await self.app(scope, receive, send)
-        scope["state"]["operation"] = "refused"
-        await asyncio.sleep(random.uniform(*_HELD_BACK))
-        headers = list(busy.raw_headers)  # a copy, as others are added
-        await send({"type": "http.response.start", "status": busy.status, "headers": headers})
-        await send({"type": "http.response.body", "body": busy.body})
-        return None
-
-
-def _unknown_host(host: str) -> Response:
-    detail = (
-        f"the request is for the host {host[:100]!r}; this server accepts only localhost, its own "
-        "address, and names given with --allow-host"
-    )
-    return problem_reply(Problem("unknown-host", detail))
-
-
-def _no_key() -> Response:
-    detail = "send a key: Authorization: Bearer KEY, X-API-Key: KEY, or KEY as the password"
-    return problem_reply(Problem("no-key", detail, {}, {"WWW-Authenticate": _CHALLENGE}))
-
-
-async def body_of(service: Service, request_headers: Headers, receive: Receive) -> bytes:
-    """Read a request body within the limits; raises :class:`Problem`."""
-    limits = service.config.limits
-    length = request_headers.get("content-length", "0")
-    too_large = Problem(
-        "body-too-large", f"the body has more than {limits.body:,} bytes; send less at once"
-    )
-    if length.isdecimal() and int(length) > limits.body:
-        raise too_large
-    pieces, size = [], 0
-    try:
-        async with asyncio.timeout(limits.body_time):
-            while True:
-                message = await receive()
-                if message["type"] == "http.disconnect":
-                    raise Problem("slow-body", "the connection was closed")
-                piece = message.get("body", b"")
-                size += len(piece)
-                if size > limits.body:
-                    raise too_large
-                pieces.append(piece)
-                if not message.get("more_body"):
-                    return b"".join(pieces)
-    except TimeoutError:
-        detail = f"the body took longer than {limits.body_time:g} s"
-        raise Problem("slow-body", detail) from None
+            problem = Problem(
+                "unknown-host",
+                f"the request is for the host {head['host'][:100]!r}; this server accepts only "
+                "localhost, its own address, and names given with --allow-host",
+            )
+        elif keys is not None and holder is None:
+            detail = "send a key: Authorization: Bearer KEY, X-API-Key: KEY, or KEY as the password"
+            problem = Problem("no-key", detail, {}, {"WWW-Authenticate": _CHALLENGE})
+        elif (problem := self.service.overloaded(scope["path"])) is not None:
+            scope["state"]["operation"] = "refused"
+            await asyncio.sleep(random.uniform(*_HELD_BACK))
+        app = self.app if problem is None else problem_reply(problem)
+        return await app(scope, receive, send)
 
 
 # -- app ---------------------------------------------------------------------------------
@@ -250,23 +201,27 @@ def make_app(service: Service) -> ASGIApp:
     """Create the application for an open service."""
     document = msgspec.json.encode(described(service))
     straight = {
-        f"/v1/{operation}": guarded(service, operation, _answered) for operation in _OPERATIONS
+        f"/v1/{operation}": guarded(service, operation, _answered)
+        for operation in ("related", "similarity", "why", "complete")
     }
+    endpoints: list[tuple[str, str, str, Handler]] = [
+        ("POST", "/v1/batch", "batch", _batch),
+        ("POST", "/v1/related", "draft", _draft),
+        ("GET", "/v1/indexes", "indexes", _indexes),
+        ("GET", "/openapi.json", "openapi", partial(_openapi, document)),
+        ("GET", "/healthz", "healthz", _probe),
+        ("GET", "/readyz", "readyz", _probe),
+        ("GET", "/metrics", "metrics", _metrics),
+    ]
+    if service.config.options.accept_links:
+        endpoints.append(("POST", "/v1/links", "links", _links))
     routes: list[BaseRoute] = [
         *(Route(path, endpoint, methods=["GET"]) for path, endpoint in straight.items()),
-        Route("/v1/batch", guarded(service, "batch", _batch), methods=["POST"]),
-        Route("/v1/related", guarded(service, "draft", _draft), methods=["POST"]),
         *(
-            [Route("/v1/links", guarded(service, "links", _links), methods=["POST"])]
-            if service.config.options.accept_links
-            else []
+            Route(path, guarded(service, operation, handler), methods=[method])
+            for method, path, operation, handler in endpoints
         ),
-        _get("/v1/indexes", service, "indexes", _indexes),
-        _get("/openapi.json", service, "openapi", partial(_openapi, document)),
-        _get("/healthz", service, "healthz", _healthz),
-        _get("/readyz", service, "readyz", _readyz),
-        _get("/metrics", service, "metrics", _metrics),
-        *explore(service),
+        *pages(service),
     ]
     app: ASGIApp = Starlette(
         routes=routes, exception_handlers={HTTPException: partial(_no_route, service)}
@@ -298,21 +253,9 @@ class _FastPath:
         return await answer(scope, receive, send)
 
 
-_OPERATIONS = ("related", "similarity", "why", "complete")
-
-
-def _get(path: str, service: Service, operation: str, handler: Handler) -> Route:
-    return Route(path, guarded(service, operation, handler), methods=["GET"])
-
-
-def query_of(service: Service, operation: str, request: Request) -> Values:
-    """Parse a query string; raises :class:`UsageError`."""
-    return service.operations[operation].from_query(pairs_of(request.scope["query_string"]))
-
-
 async def _answered(service: Service, request: Request) -> Response:
     operation = request.scope["state"]["operation"]
-    values = query_of(service, operation, request)
+    values = service.operations[operation].from_query(pairs_of(request.scope["query_string"]))
     how = coding(request)
     with service.serving(operation, values) as asking:
         if has_it(request, asking):
@@ -348,11 +291,31 @@ def _next(service: Service, query: bytes, values: Values) -> str | None:
 
 
 async def _json_body(service: Service, request: Request, *kinds: str) -> tuple[str, bytes]:
+    """Return a body's media type, one of ``kinds``, and content; raises :class:`Problem`."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind not in kinds:
         detail = f"the Content-Type is {kind or 'missing'}; send {' or '.join(kinds)}"
         raise Problem("no-json", detail)
-    return kind, await body_of(service, request.headers, request.receive)
+    limits, pieces, size = service.config.limits, list[bytes](), 0
+    too_large = Problem(
+        "body-too-large", f"the body has more than {limits.body:,} bytes; send less at once"
+    )
+    length = request.headers.get("content-length", "0")
+    if length.isdecimal() and int(length) > limits.body:
+        raise too_large
+    try:
+        async with asyncio.timeout(limits.body_time):
+            async for piece in request.stream():
+                pieces.append(piece)
+                size += len(piece)
+                if size > limits.body:
+                    raise too_large
+    except ClientDisconnect:
+        raise Problem("slow-body", "the connection was closed") from None
+    except TimeoutError:
+        detail = f"the body took longer than {limits.body_time:g} s"
+        raise Problem("slow-body", detail) from None
+    return kind, b"".join(pieces)
 
 
 async def _posted(service: Service, request: Request) -> Values:
@@ -441,40 +404,27 @@ async def _openapi(document: bytes, service: Service, request: Request) -> Respo
     return reply(service, request, document, headers=headers)
 
 
-async def _healthz(service: Service, request: Request) -> Response:
-    return _plain_json({"status": "ok"})
-
-
-async def _readyz(service: Service, request: Request) -> Response:
-    if not service.ready:
-        return _plain_json({"status": "ending"}, 503)
-    return _plain_json({"status": "ready"})
-
-
 async def _metrics(service: Service, request: Request) -> Response:
     service.gauge()
     return reply(service, request, service.metrics.text(), CONTENT_TYPE)
 
 
-def _plain_json(value: dict[str, Any], status: int = 200) -> Response:
+async def _probe(service: Service, request: Request) -> Response:
+    """Answer /healthz while the process runs, and /readyz until it is about to stop."""
+    ready = "ready" if service.ready else "ending"
+    status = "ok" if request.scope["path"] == "/healthz" else ready
     headers = {"Content-Type": JSON, "Cache-Control": "no-store"}
-    return Response(msgspec.json.encode(value), status, headers)
+    body = msgspec.json.encode({"status": status})
+    return Response(body, 503 if status == "ending" else 200, headers)
 
 
 async def _no_route(service: Service, request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = request.url.path[:100]
     if error.status_code == 405:
-        allowed = (error.headers or {}).get("Allow", "")
-        problem = Problem(
-            "no-such-method",
-            f"{path} accepts {allowed}, not {request.method}",
-            {},
-            dict(error.headers or {}),
-        )
-        return problem_reply(problem)
+        headers = dict(error.headers or {})
+        detail = f"{path} accepts {headers.get('Allow', '')}, not {request.method}"
+        return problem_reply(Problem("no-such-method", detail, {}, headers))
     vary = {"Vary": "Accept"}  # the answer is a page or a document
     problem = Problem("not-found", f"{path!r} does not exist; /docs lists all endpoints", {}, vary)
-    if "text/html" in request.headers.get("accept", ""):  # a browser
-        return refused_page(service, problem)
-    return problem_reply(problem)
+    return _refusal(service, problem, request.headers.get("accept", ""))

@@ -18,7 +18,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -37,7 +37,17 @@ CONTENT_TYPE = CONTENT_TYPE_LATEST
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SAMPLES = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000)
 
-_SERVER = ("index", "shard", "replica")
+_METRICS = {
+    "requests": "Requests by operation and status.",
+    "request_seconds": "Duration of answered requests.",
+    "samples": "Samples used per answer.",
+    "reloads": "Reloads of an index from a new directory, by outcome.",
+    "links": "Posted links that were stored.",
+    "links_waiting": "Posted links that are not in the index's graph yet.",
+    "queue": "Queries that are waiting or running.",
+    "samples_share": "Share of the samples that answers currently use; the minimum over all "
+    "processes.",
+}
 _OF_SHARDS = {
     "answers": "Whether a server of samples gets queries, or is skipped for now.",
     "samples": "How many samples it has.",
@@ -46,6 +56,7 @@ _OF_SHARDS = {
     "opened": "How many times it was found unresponsive.",
     "restarts": "How many times another process replaced it.",
 }
+Kind = TypeVar("Kind", Counter, Gauge, Histogram)
 
 
 class Metrics:
@@ -53,69 +64,30 @@ class Metrics:
 
     def __init__(self) -> None:
         _bury()
-        self._registry = own = CollectorRegistry()
-        self.requests = Counter(
-            "cocite_requests",
-            "Requests by operation and status.",
-            ("operation", "status"),
-            registry=own,
-        )
-        self.seconds = Histogram(
-            "cocite_request_seconds",
-            "Duration of answered requests.",
-            ("operation",),
-            registry=own,
-            buckets=_SECONDS,
-        )
-        self.samples = Histogram(
-            "cocite_samples",
-            "Samples used per answer.",
-            ("index",),
-            registry=own,
-            buckets=_SAMPLES,
-        )
-        self.reloads = Counter(
-            "cocite_reloads",
-            "Reloads of an index from a new directory, by outcome.",
-            ("index", "outcome"),
-            registry=own,
-        )
-        self.links = Counter(
-            "cocite_links", "Posted links that were stored.", ("index",), registry=own
-        )
-        self.links_waiting = Gauge(
-            "cocite_links_waiting",
-            "Posted links that are not in the index's graph yet.",
-            ("index",),
-            registry=own,
-            multiprocess_mode="livemax",
-        )
-        self.queue = Gauge(
-            "cocite_queue",
-            "Queries that are waiting or running.",
-            registry=own,
-            multiprocess_mode="livesum",
-        )
-        self.share = Gauge(
-            "cocite_samples_share",
-            "Share of the samples that answers currently use; the minimum over all processes.",
-            registry=own,
-            multiprocess_mode="livemin",
-        )
+        self._registry = CollectorRegistry()
+        self.requests = self._made(Counter, "requests", "operation", "status")
+        self.seconds = self._made(Histogram, "request_seconds", "operation", buckets=_SECONDS)
+        self.samples = self._made(Histogram, "samples", "index", buckets=_SAMPLES)
+        self.reloads = self._made(Counter, "reloads", "index", "outcome")
+        self.links = self._made(Counter, "links", "index")
+        waiting = {"multiprocess_mode": "livemax"}
+        self.links_waiting = self._made(Gauge, "links_waiting", "index", **waiting)
+        self.queue = self._made(Gauge, "queue", multiprocess_mode="livesum")
+        self.share = self._made(Gauge, "samples_share", multiprocess_mode="livemin")
+        server = "index", "shard", "replica"
         self.shards = {
-            name: Gauge(f"cocite_shard_{name}", said, _SERVER, registry=own)
-            for name, said in _OF_SHARDS.items()
+            name: Gauge(f"cocite_shard_{name}", text, server, registry=self._registry)
+            for name, text in _OF_SHARDS.items()
         }
+
+    def _made(self, kind: type[Kind], name: str, *labels: str, **more: Any) -> Kind:
+        return kind(f"cocite_{name}", _METRICS[name], labels, registry=self._registry, **more)
 
     def requested(self, operation: str, status: int, seconds: float) -> None:
         """Count an answered request."""
         self.requests.labels(operation, str(status)).inc()
         if status < 400:
             self.seconds.labels(operation).observe(seconds)
-
-    def count_samples(self, index: str, samples: int) -> None:
-        """Count an answer that used this many samples."""
-        self.samples.labels(index).observe(samples)
 
     def shard_status(self, index: str, seen: Iterable[ShardStatus]) -> None:
         """Set the gauges for an index's sample servers."""

@@ -14,12 +14,13 @@ import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
 from cocite.errors import CociteError, StoreError
 from cocite.server.requests import pairs_of
-from cocite.server.service import MEDIA, Problem, problem_of
+from cocite.server.service import MEDIA, Problem, fault, problem_of
 
 if TYPE_CHECKING:
     from cocite.server.service import ServedQuery, Service
@@ -161,7 +162,7 @@ def guarded(
             return refuse(problem)
         except Exception as error:
             service.fault(error, operation)
-            return refuse(Problem("fault", "internal server error: see the server's log"))
+            return refuse(fault())
 
     return endpoint
 
@@ -176,4 +177,4 @@ def _sent(request: Request) -> list[str]:
 def problem_reply(problem: Problem) -> Response:
     """Create the response for a problem."""
     fields = {"Content-Type": MEDIA, "Cache-Control": "no-store", **problem.headers}
-    return Response(problem.body, problem.status, fields)
+    return Response(msgspec.json.encode(problem.to_json()), problem.status, fields)

@@ -15,8 +15,7 @@ import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property, partial
-from http import HTTPStatus
+from functools import partial
 from typing import Any, TypeVar
 
 import msgspec
@@ -72,6 +71,15 @@ KINDS = {
 """Status and title of each kind of problem."""
 
 
+_PROBLEMS: dict[type[CociteError], str] = {
+    TooMany: "too-many",
+    UsageError: "not-allowed",
+    QueryTimeout: "took-too-long",
+    NotAStore: "graph-needed",
+}
+"""Kinds of problems by error; a subclass comes before its base."""
+
+
 @dataclass(eq=False)
 class Problem(Exception):
     """A refused request: a ``kind`` from ``KINDS``, and ``more`` fields."""
@@ -91,18 +99,6 @@ class Problem(Exception):
         status, title = KINDS[self.kind]
         fields = {"type": f"/docs#{self.kind}", "title": title, "status": status}
         return fields | {"detail": self.detail} | self.more
-
-    @cached_property
-    def body(self) -> bytes:
-        """Return the problem details, encoded."""
-        return msgspec.json.encode(self.to_json())
-
-    @cached_property
-    def raw_headers(self) -> tuple[tuple[bytes, bytes], ...]:
-        """Return the headers, encoded."""
-        headers = {"content-type": MEDIA, "cache-control": "no-store", **self.headers}
-        headers["content-length"] = str(len(self.body))
-        return tuple((name.lower().encode(), value.encode()) for name, value in headers.items())
 
 
 class Scrub:
@@ -137,25 +133,25 @@ class Scrub:
         return text
 
 
+def fault() -> Problem:
+    """Return the problem for an error that the client did not cause."""
+    return Problem("fault", "internal server error: see the server's log")
+
+
 def problem_of(error: CociteError, scrub: Scrub, sent: Iterable[str] = ()) -> Problem:
     """Convert an error to a problem, for a client who ``sent`` these texts."""
     detail = scrub(str(error), sent)
     if isinstance(error, UnknownNode):
         return Problem("unknown-node", detail, {"suggestions": list(error.suggestions)})
-    if isinstance(error, TooMany):
-        return Problem("too-many", detail)
-    if isinstance(error, UsageError):
-        return Problem("not-allowed", detail)
-    if isinstance(error, QueryTimeout):
-        return Problem("took-too-long", detail)
     if isinstance(error, NotAStore):
-        return Problem(
-            "graph-needed",
+        detail = (
             "this query needs the graph from which the index was built, and the server does not "
-            "have it. Start the server with --graph",
+            "have it. Start the server with --graph"
         )
-    phrase = HTTPStatus(500).phrase.lower()
-    return Problem("fault", f"{phrase}: see the server's log")
+    for kind, name in _PROBLEMS.items():
+        if isinstance(error, kind):
+            return Problem(name, detail)
+    return fault()
 
 
 # -- service -----------------------------------------------------------------------------
@@ -287,9 +283,7 @@ class Service:
             have = samples = held.index.samples
             if sampled(operation) and not heavy(values):
                 share = self.adaptation.share_now(time.monotonic())
-                samples = (
-                    have if share >= 1 else held.samples(share, self.config.options.min_samples)
-                )
+                samples = held.samples(share, self.config.options.min_samples)
             links = 0 if held.fresh is None else held.fresh.look()
             yield ServedQuery(holder.name, held, samples, samples == have, links)
 
@@ -358,46 +352,36 @@ class Service:
     async def ask_each(self, values: Values, asking: ServedQuery) -> AsyncIterator[list[bytes]]:
         """Answer a batch; yield several lines of JSON at a time. May raise :class:`Problem`."""
         nodes: Sequence[str | list[str]] = values["nodes"]
-        self._bounded(len(nodes), values.get("k", DEFAULT_K))
-        self._batches += 1
-        try:
-            async for lines in self._each(nodes, values, asking):
-                yield lines
-        finally:
-            self._batches -= 1
-
-    def _bounded(self, nodes: int, k: int) -> None:
-        most = self.config.limits.hits
-        if nodes * k > most:
-            detail = f"{nodes:,} nodes with {k:,} hits each are more than {most:,} hits"
+        limits, k = self.config.limits, values.get("k", DEFAULT_K)
+        if len(nodes) * k > limits.hits:
+            detail = f"{len(nodes):,} nodes with {k:,} hits each are more than {limits.hits:,} hits"
             raise Problem("too-many", f"{detail}: request fewer at once")
         if self._batches >= max(_BATCHES, 4 * self.config.threads):
             raise _busy(self.pool.wait)
-
-    async def _each(
-        self, nodes: Sequence[str | list[str]], values: Values, asking: ServedQuery
-    ) -> AsyncIterator[list[bytes]]:
         rest = {name: value for name, value in values.items() if name != "nodes"}
         checked_settings(asking.index, rest)  # if all nodes are unknown, no query checks them
-        limits = self.config.limits
         most = limits.question_time * limits.batch_times
         late = QueryTimeout(f"the batch exceeded its time limit of {most:g} s: request less")
         end = clock() + most
-        for begin in range(0, len(nodes), _PIECE):
-            piece = nodes[begin : begin + _PIECE]
-            if clock() > end:
-                yield [self._unanswered(node, late) for node in piece]
-                continue
-            work: Callable[[], list[bytes]] = partial(
-                list, map(partial(self._line, asking, rest), piece)
-            )
-            seconds = (len(piece) + 1) * limits.question_time
-            try:
-                lines = await self.done(work, pushing=begin == 0, adapts=False, seconds=seconds)
-            except QueryTimeout as error:
-                lines = [self._unanswered(node, error) for node in piece]
-            yield lines
-        self.count_samples("batch", asking)
+        self._batches += 1
+        try:
+            for begin in range(0, len(nodes), _PIECE):
+                piece = nodes[begin : begin + _PIECE]
+                if clock() > end:
+                    yield [self._unanswered(node, late) for node in piece]
+                    continue
+                work: Callable[[], list[bytes]] = partial(
+                    list, map(partial(self._line, asking, rest), piece)
+                )
+                seconds = (len(piece) + 1) * limits.question_time
+                try:
+                    lines = await self.done(work, pushing=begin == 0, adapts=False, seconds=seconds)
+                except QueryTimeout as error:
+                    lines = [self._unanswered(node, error) for node in piece]
+                yield lines
+            self.count_samples("batch", asking)
+        finally:
+            self._batches -= 1
 
     def _line(self, asking: ServedQuery, rest: Values, node: str | list[str]) -> bytes:
         asked = node if isinstance(node, list) else [node]
@@ -408,16 +392,14 @@ class Service:
             return self._unanswered(node, error)
 
     def _unanswered(self, node: str | list[str], error: CociteError) -> bytes:
-        called = {"nodes": node} if isinstance(node, list) else {"node": node}
-        names = node if isinstance(node, list) else [node]
-        return msgspec.json.encode(
-            called | {"error": problem_of(error, self.scrub, names).to_json()}
-        )
+        named, names = ("nodes", node) if isinstance(node, list) else ("node", [node])
+        problem = problem_of(error, self.scrub, names).to_json()
+        return msgspec.json.encode({named: node, "error": problem})
 
     def count_samples(self, operation: str, asking: ServedQuery) -> None:
         """Count an answer's samples."""
         if asking.samples is not None and sampled(operation):
-            self.metrics.count_samples(asking.name, asking.samples)
+            self.metrics.samples.labels(asking.name).observe(asking.samples)
 
     def sides(self, name: str) -> Sides | None:
         """Return the two sides of a bipartite index, or None."""
@@ -477,14 +459,12 @@ class Service:
     def look(self, holder: Holder) -> None:
         """Switch to a new index directory, if any."""
         found = holder.look()
-        if found is None:
-            return
         if found == "taken":
             self.metrics.reloads.labels(holder.name, "taken").inc()
             self.log.say("reloaded", index=holder.name, generation=holder.now.generation)
-            return
-        self.metrics.reloads.labels(holder.name, "refused").inc()
-        self.log.say(f"the old index stays in use: {found}", "error", index=holder.name)
+        elif found is not None:
+            self.metrics.reloads.labels(holder.name, "refused").inc()
+            self.log.say(f"the old index stays in use: {found}", "error", index=holder.name)
 
     def close(self) -> None:
         """Stop the threads, and close all indexes."""

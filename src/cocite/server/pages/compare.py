@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from cocite.search.results import RelatedDocument
-from cocite.server.pages.page import frame, refused_page, sent
+from cocite.server.pages.page import frame, sent
 from cocite.server.pages.view import (
     PageState,
     about_of,
@@ -26,7 +25,6 @@ from cocite.server.pages.view import (
     rows_of,
     title_of,
 )
-from cocite.server.replies import guarded
 from cocite.server.requests import SETTINGS, pairs_of
 
 if TYPE_CHECKING:
@@ -39,12 +37,6 @@ _BOLD = 8
 """Minimum change of rank for a bold line."""
 _MOVES = 5
 """Maximum number of moves to list."""
-
-
-def compare(service: Service) -> list[Route]:
-    """Return the route."""
-    handler = guarded(service, "compare", _compare, partial(refused_page, service))
-    return [Route("/compare", handler, methods=["GET"])]
 
 
 _ORDERS = {
@@ -64,7 +56,8 @@ class Side:
     fields: list[dict[str, Any]]
 
 
-async def _compare(service: Service, request: Request) -> Response:
+async def compare(service: Service, request: Request) -> Response:
+    """Create the page with two answers."""
     pairs = pairs_of(request.scope["query_string"])
     first = PageState.of(pair for pair in pairs if not pair[0].startswith(WITH))
     if not first.nodes:

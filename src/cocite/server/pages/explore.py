@@ -29,7 +29,7 @@ from cocite.search.explainer import links_between
 from cocite.search.results import RelatedDocument, WhyDocument
 from cocite.server.openapi import DESCRIPTION, PROBES, SUMMARY, example_nodes
 from cocite.server.pages.compare import compare
-from cocite.server.pages.front import front, front_page
+from cocite.server.pages.front import front_page, surprise
 from cocite.server.pages.page import frame, refused_page, sent
 from cocite.server.pages.reasons import reasons_of
 from cocite.server.pages.view import (
@@ -48,6 +48,7 @@ from cocite.server.pages.view import (
     presets_of,
     rows_of,
     sharpen_of,
+    static_file,
     title_of,
 )
 from cocite.server.replies import Handler, coding, guarded, packed, reply, reply_packed
@@ -69,23 +70,26 @@ _LIKE = 20
 """Number of similar names shown for an unknown one."""
 
 
-def explore(service: Service) -> list[Route]:
+def pages(service: Service) -> list[Route]:
     """Return the routes to pages and static files."""
     refuse = partial(refused_page, service)
+    handlers: dict[str, Handler] = {
+        "page": _page,
+        "map": _map,
+        "draft": _draft,
+        "csv": _csv,
+        "embed": _embed,
+        "docs": _docs_of(service),
+        "surprise": surprise,
+        "compare": compare,
+    }
+    paths = {"page": "/", "csv": "/related.csv"}
     return [
-        Route(path, guarded(service, operation, handler, refuse), methods=["GET"])
-        for path, operation, handler in (
-            ("/", "page", _page),
-            ("/map", "map", _map),
-            ("/draft", "draft", _draft),
-            ("/related.csv", "csv", _csv),
-            ("/embed", "embed", _embed),
-            ("/docs", "docs", _docs_of(service)),
-        )
-    ] + [
-        Route("/embed.js", _script, methods=["GET"]),
-        *front(service),
-        *compare(service),
+        *(
+            Route(paths.get(name, f"/{name}"), guarded(service, name, handler, refuse))
+            for name, handler in handlers.items()
+        ),
+        Route("/embed.js", static_file("embed", script(), _SCRIPT)),
         *assets(),
     ]
 
@@ -306,6 +310,11 @@ async def _csv(service: Service, request: Request) -> Response:
 
 
 _K = "10"
+_SCRIPT = {
+    "Content-Type": "text/javascript; charset=utf-8",
+    "Cache-Control": "public, max-age=3600",
+    "Cross-Origin-Resource-Policy": "cross-origin",
+}
 
 
 async def _embed(service: Service, request: Request) -> Response:
@@ -327,20 +336,6 @@ def _list(service: Service, state: PageState, document: Document) -> bytes:
         href = outside or state.for_nodes(name).href()
         hits.append({"name": name, "title": hit.title, "href": href, "outside": bool(outside)})
     return filled("embed.html", frame(service, state, "Related pages") | {"hits": hits})
-
-
-async def _script(request: Request) -> Response:
-    request.scope["state"]["operation"] = "embed"
-    headers = {
-        "Content-Type": "text/javascript; charset=utf-8",
-        "Cache-Control": "public, max-age=3600",
-        "Cross-Origin-Resource-Policy": "cross-origin",
-        "Vary": "Accept-Encoding",
-    }
-    body, coded = packed(script(), coding(request))
-    if coded is not None:
-        headers["Content-Encoding"] = coded
-    return Response(body, headers=headers)
 
 
 # -- reference ---------------------------------------------------------------------------

@@ -21,16 +21,14 @@ from markupsafe import Markup
 from numpy.typing import NDArray
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from cocite.search import Index
 from cocite.search.hits import Hit
 from cocite.search.resolver import starters
 from cocite.search.results import RelatedDocument
 from cocite.server.pages import graph_map, map_layout
-from cocite.server.pages.page import frame, refused_page, sent
+from cocite.server.pages.page import frame, sent
 from cocite.server.pages.view import PageState, filled, readable, weights_of
-from cocite.server.replies import guarded
 from cocite.server.requests import pairs_of
 
 if TYPE_CHECKING:
@@ -67,12 +65,6 @@ class _Candidate:
     hits: list[Hit]
     near: NDArray[np.float64]
     clear: float
-
-
-def front(service: Service) -> list[Route]:
-    """Return the route to a random page."""
-    handler = guarded(service, "surprise", _surprise, partial(refused_page, service))
-    return [Route("/surprise", handler, methods=["GET"])]
 
 
 async def front_page(
@@ -194,7 +186,8 @@ def drawing(spots: Sequence[graph_map.Spot], lines: Sequence[graph_map.Line]) ->
     return Markup(f"<svg {view}>{''.join(pieces)}{middle}</svg>")
 
 
-async def _surprise(service: Service, request: Request) -> Response:
+async def surprise(service: Service, request: Request) -> Response:
+    """Redirect to a random page with related pages, if one is found."""
     state = PageState.of(pairs_of(request.scope["query_string"]))
     with service.serving("related", state.named) as asking:
         names = asking.index.nodes

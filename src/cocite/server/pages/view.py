@@ -39,7 +39,7 @@ from cocite.search import Index
 from cocite.search.results import RelatedDocument
 from cocite.search.source import in_links_of, out_links_of
 from cocite.server.pages import graph_map
-from cocite.server.replies import coding, packed
+from cocite.server.replies import Endpoint, coding, packed
 from cocite.server.requests import SETTINGS, Parameter
 
 if TYPE_CHECKING:
@@ -534,17 +534,20 @@ def policy(service: Service) -> str:
 
 def assets() -> list[Route]:
     """Return the routes to all static files."""
-    return [Route(asset(name), _file(name), methods=["GET"]) for name in _KINDS]
+    kept = {"Cache-Control": "public, max-age=31536000, immutable"}
+    return [
+        Route(asset(name), static_file("asset", _CONTENT[name], {"Content-Type": kind, **kept}))
+        for name, kind in _KINDS.items()
+    ]
 
 
-def _file(name: str) -> Any:
-    headers = {"Cache-Control": "public, max-age=31536000, immutable", "Content-Type": _KINDS[name]}
-    headers["Vary"] = "Accept-Encoding"
+def static_file(operation: str, content: bytes, headers: Mapping[str, str]) -> Endpoint:
+    """Return an endpoint that serves ``content``, compressed as the client prefers."""
 
     async def endpoint(request: Request) -> Response:
-        request.scope["state"]["operation"] = "asset"
-        body, coded = packed(_CONTENT[name], coding(request))
+        request.scope["state"]["operation"] = operation
+        body, coded = packed(content, coding(request))
         encoding = {} if coded is None else {"Content-Encoding": coded}
-        return Response(body, headers=headers | encoding)
+        return Response(body, headers={"Vary": "Accept-Encoding", **headers, **encoding})
 
     return endpoint
