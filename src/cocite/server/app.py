@@ -34,7 +34,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from cocite.options.query import DEFAULT_K
 from cocite.results import Document
 from cocite.search.results import RelatedDocument
-from cocite.server.cache import Packed
 from cocite.server.fresh import links_in
 from cocite.server.keys import shown_key
 from cocite.server.metrics import CONTENT_TYPE
@@ -58,6 +57,7 @@ from cocite.server.replies import (
 )
 from cocite.server.requests import Values, pairs_of, texts_in
 from cocite.server.service import (
+    Packed,
     Problem,
     ServedQuery,
     Service,

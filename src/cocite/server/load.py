@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
@@ -165,7 +166,11 @@ class Holder:
         index: Index | None = None
         try:
             held = self._loaded(index := self._opened())
-            _verify(index)
+            store = index.stored.store
+            fault = index.stored.loss if index.missing_samples else None
+            fault = fault or next(filter(None, map(store.verify, store.manifest.files)), None)
+            if fault is not None:
+                raise Damaged(fault)
         except (CociteError, OSError) as error:
             if index is not None:
                 index.close()
@@ -208,23 +213,11 @@ class Holder:
         return index
 
 
-def _verify(index: Index) -> None:
-    store = index.stored.store
-    if index.missing_samples:
-        raise Damaged(index.stored.loss)
-    for name in store.manifest.files:
-        fault = store.verify(name)
-        if fault is not None:
-            raise Damaged(fault)
-
-
 def _files(path: str) -> tuple[object, ...]:
-    try:
-        with os.scandir(path) as entries:
-            each = [(entry.name, entry.stat()) for entry in entries]
-    except OSError:
-        return ()
-    return tuple(sorted((name, found.st_size, found.st_mtime_ns) for name, found in each))
+    with suppress(OSError), os.scandir(path) as entries:
+        each = [(entry.name, entry.stat()) for entry in entries]
+        return tuple(sorted((name, found.st_size, found.st_mtime_ns) for name, found in each))
+    return ()
 
 
 def _identity(path: str) -> tuple[int, ...] | None:
@@ -233,13 +226,8 @@ def _identity(path: str) -> tuple[int, ...] | None:
         folder, manifest = os.stat(path), os.stat(os.path.join(path, MANIFEST))
     except OSError:
         return None
-    return (
-        folder.st_ino,
-        folder.st_mtime_ns,
-        manifest.st_ino,
-        manifest.st_mtime_ns,
-        manifest.st_size,
-    )
+    identity = folder.st_ino, folder.st_mtime_ns, manifest.st_ino, manifest.st_mtime_ns
+    return *identity, manifest.st_size
 
 
 # -- pool --------------------------------------------------------------------------------
@@ -258,25 +246,20 @@ class Full(Exception):
     """The queue is full; ``after`` is the estimated wait in seconds."""
 
     def __init__(self, after: float) -> None:
-        self.after = after
         super().__init__(f"full for {after:.3f} s")
+        self.after = after
 
 
+@dataclass(eq=False, slots=True)
 class _Job:
     """Work, its future, and a time limit that starts with the work."""
 
-    __slots__ = ("came", "done", "given_up", "loop", "seconds", "until", "work")
-
-    def __init__(
-        self,
-        work: Callable[[], Any],
-        seconds: float,
-        done: asyncio.Future[Any],
-        loop: asyncio.AbstractEventLoop,
-    ) -> None:
-        self.work, self.seconds, self.done, self.loop = work, seconds, done, loop
-        self.came, self.until = time.perf_counter(), 0.0
-        self.given_up = False
+    work: Callable[[], Any]
+    seconds: float
+    done: asyncio.Future[Any]
+    came: float
+    until: float = 0.0
+    given_up: bool = False
 
 
 class Pool:
@@ -293,12 +276,11 @@ class Pool:
         self._lock = threading.Lock()
         self._running: set[_Job] = set()
         self._lost = 0
-        self._team = [self._begun(number) for number in range(threads)]
+        for number in range(threads):
+            self._begin(number)
 
-    def _begun(self, number: int) -> threading.Thread:
-        thread = threading.Thread(target=self._work, name=f"answers-{number}", daemon=True)
-        thread.start()
-        return thread
+    def _begin(self, number: int) -> None:
+        threading.Thread(target=self._work, name=f"answers-{number}", daemon=True).start()
 
     @property
     def wait(self) -> float:
@@ -328,10 +310,9 @@ class Pool:
             wait = self.wait
             if self.full or (most is not None and wait > most):
                 raise Full(wait)
-        loop = asyncio.get_running_loop()
-        done: asyncio.Future[Result] = loop.create_future()
+        done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
         self.waiting += 1
-        self._jobs.put(_Job(work, seconds or self.seconds, done, loop))
+        self._jobs.put(_Job(work, seconds or self.seconds, done, time.perf_counter()))
         return await done
 
     def look(self) -> None:
@@ -344,10 +325,9 @@ class Pool:
                 self._running.discard(job)
                 self._lost += 1
                 if self._lost <= _STAND_INS * self.threads:
-                    self._begun(self.threads + self._lost)
+                    self._begin(self.threads + self._lost)
         for job in late:
-            error = too_long(job.seconds)
-            job.loop.call_soon_threadsafe(self._settle, job, None, error)
+            job.done.get_loop().call_soon_threadsafe(self._settle, job, None, too_long(job.seconds))
 
     def close(self) -> None:
         """End the threads after all waiting work."""
@@ -377,7 +357,7 @@ class Pool:
                     self._lost -= 1
                     return self._lost >= _STAND_INS * self.threads
         with suppress(RuntimeError):  # if the loop is closed, no request waits
-            job.loop.call_soon_threadsafe(self._settle, job, found, error)
+            job.done.get_loop().call_soon_threadsafe(self._settle, job, found, error)
         return True
 
     def _settle(self, job: _Job, found: Any, error: BaseException | None) -> None:
@@ -413,8 +393,7 @@ class Adaptation:
     """Adapts the fraction of samples, from ``lowest`` to 1. Threads may share it."""
 
     def __init__(self, target: float, lowest: float, now: float) -> None:
-        self.target, self.lowest = target, lowest
-        self.share = 1.0
+        self.target, self.lowest, self.share = target, lowest, 1.0
         self._lock = threading.Lock()
         self._begin, self._count, self._late, self._slow = now, 0, 0, 0
         self._calm, self._requested, self._raised = 0, _CALM, float("-inf")

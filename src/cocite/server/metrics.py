@@ -121,8 +121,6 @@ def _bury() -> None:
 
 def one_line(text: str) -> str:
     """Escape unprintable characters."""
-    if text.isascii() and text.isprintable():
-        return text
     return "".join(
         sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text
     )

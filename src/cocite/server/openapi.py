@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import cocite
@@ -116,27 +117,23 @@ def _path(operation: Operation, keyed: bool, names: list[str]) -> dict[str, Any]
         responses["200"]["headers"] = _HEADERS | {"Link": link}
     if not operation.posted and operation.name != "indexes":
         responses["304"] = {"description": "The answer has not changed (If-None-Match)."}
-    for status in sorted({*statuses, *([401] if keyed else [])}):
-        responses[str(status)] = _problem(status)
+    responses |= _problems({*statuses, *([401] if keyed else [])})
     responses["431"] = {"description": "The request head is too large. No body."}
     found["responses"] = responses
     return {"post" if operation.posted else "get": found}
 
 
 def _links(service: Service) -> dict[str, Any]:
-    limits, name = service.config.limits, {"type": ["string", "integer"], "minLength": 1}
+    name = {"type": ["string", "integer"], "minLength": 1}
     weight = {"type": "number", "minimum": 1e-30, "exclusiveMaximum": 1e30, "default": 1}
-    link: Schema = {"type": "object", "additionalProperties": False}
-    link |= {"required": ["source", "target"]}
-    link["properties"] = {"source": name, "target": name, "weight": weight}
-    body: Schema = {"type": "object", "additionalProperties": False, "required": ["links"]}
-    links = list_of(link) | {"minItems": 1, "maxItems": limits.links}
-    body["properties"] = {"links": links, "index": TEXT}
+    whole: Schema = {"type": "object", "additionalProperties": False}
+    ends = {"source": name, "target": name}
+    link = whole | {"required": list(ends), "properties": ends | {"weight": weight}}
+    links = list_of(link) | {"minItems": 1, "maxItems": service.config.limits.links}
+    body = whole | {"required": ["links"], "properties": {"links": links, "index": TEXT}}
     content = {"application/json": {"schema": body}, "application/x-ndjson": {"schema": link}}
     answer = {"application/json": {"schema": ref("LinksResult")}}
-    responses: dict[str, Any] = {"200": {"description": "The links are stored.", "content": answer}}
-    for status in sorted({401, 403, *_QUESTION, *_BODY}):
-        responses[str(status)] = _problem(status)
+    stored = {"200": {"description": "The links are stored.", "content": answer}}
     return {
         "operationId": "links",
         "summary": "Add links",
@@ -144,7 +141,7 @@ def _links(service: Service) -> dict[str, Any]:
         "nodes that they join immediately. Existing links change nothing. Requires a key with "
         "write access. Give weights only for indexes that use them.",
         "requestBody": {"required": True, "content": content},
-        "responses": responses,
+        "responses": stored | _problems({401, 403, *_QUESTION, *_BODY}),
     }
 
 
@@ -158,12 +155,14 @@ def _parameter(parameter: Parameter, names: list[str]) -> dict[str, Any]:
     return found | ({"style": "form", "explode": True} if parameter.option.many else {})
 
 
-def _problem(status: int) -> dict[str, Any]:
-    said = "; ".join(title for each, title in KINDS.values() if each == status)
-    content = {MEDIA: {"schema": ref("Problem")}}
-    found: dict[str, Any] = {"description": f"{said}.", "content": content}
-    if status == 429:
-        found["headers"] = {"Retry-After": {"description": "Seconds until retry.", "schema": WHOLE}}
+def _problems(statuses: Iterable[int]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for status in sorted(statuses):
+        said = "; ".join(title for each, title in KINDS.values() if each == status)
+        content = {MEDIA: {"schema": ref("Problem")}}
+        found[str(status)] = {"description": f"{said}.", "content": content}
+    after = {"description": "Seconds until retry.", "schema": WHOLE}
+    found["429"]["headers"] = {"Retry-After": after}
     return found
 
 

@@ -42,7 +42,8 @@ _DRAFT_TEXT = (
     "Links, one per line: a name that the page links to, or `<- ` and a name that links to it, "
     "followed by a tab and the weight if the index uses weights. Or a note in Markdown"
 )
-_YES, _NO = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+_BOOLEANS = dict.fromkeys(("true", "1", "yes", "on"), True)
+_BOOLEANS |= dict.fromkeys(("false", "0", "no", "off"), False)
 
 
 class TooMany(UsageError):
@@ -73,17 +74,11 @@ class Parameter:
         if len(texts) > 1:
             raise UsageError(f"{self.name} is given {len(texts)} times; give it once")
         (text,) = texts
-        if self.option.type is str:
-            return self._value(text)
-        if self.option.type is bool:
-            if text.lower() in (*_YES, *_NO):
-                return text.lower() in _YES
-            raise self.option.wrong(text)
         try:
-            number = self.option.type(text)
-        except ValueError as error:
+            value = _BOOLEANS[text.lower()] if self.option.type is bool else self.option.type(text)
+        except (KeyError, ValueError) as error:
             raise self.option.wrong(text) from error
-        return self._value(number)
+        return self._value(value)
 
     def checked(self, value: Any) -> Any:
         """Check the value in a body; raises :class:`UsageError`."""
@@ -100,11 +95,11 @@ class Parameter:
         return [self._item(each) for each in value]
 
     def _item(self, value: Any) -> Any:
-        if not (self.nested and isinstance(value, list)):
-            return self._value(value)
-        if not value:
-            raise UsageError(f"{self.name} has an empty list; name at least one node")
-        return [self._value(each) for each in value]
+        if self.nested and isinstance(value, list):
+            if not value:
+                raise UsageError(f"{self.name} has an empty list; name at least one node")
+            return [self._value(each) for each in value]
+        return self._value(value)
 
     def _value(self, value: Any) -> Any:
         if value is None:
@@ -178,14 +173,13 @@ class Operation:
     def _checked(
         self, given: Mapping[str, Any], read: Callable[[Parameter, Any], Any]
     ) -> dict[str, Any]:
-        for name in given:
-            if name not in self._known:
-                near = get_close_matches(name[:64], self._known)
-                like = f" Did you mean {' or '.join(near)}?" if near else ""
-                raise UsageError(
-                    f"{self.name} has no parameter {shown(name)}; its parameters are "
-                    f"{', '.join(self._known)}.{like}"
-                )
+        for name in (name for name in given if name not in self._known):
+            near = get_close_matches(name[:64], self._known)
+            like = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise UsageError(
+                f"{self.name} has no parameter {shown(name)}; its parameters are "
+                f"{', '.join(self._known)}.{like}"
+            )
         for parameter in self.takes:
             if parameter.required and parameter.name not in given:
                 raise UsageError(f"{parameter.name} is required: {parameter.option.text}")
@@ -196,9 +190,6 @@ def pairs_of(query: bytes) -> list[tuple[str, str]]:
     """Parse a query string; raises :class:`UsageError`."""
     try:
         text = query.decode("ascii")
-        if "%" not in text and "+" not in text and text.count("&") < 2000:
-            fields = (field.partition("=") for field in text.split("&") if field)
-            return [(name, value) for name, _, value in fields]
         return parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=2000)
     except UnicodeDecodeError as error:
         raise UsageError("the query string is not UTF-8; percent-encode it as UTF-8") from error
@@ -222,22 +213,19 @@ def texts_in(value: Any) -> list[str]:
 
 def _settings() -> dict[str, Option[Any]]:
     """Return the query settings of all measures; an index accepts those of its own measure."""
-    takers: dict[str, list[str]] = {}
-    found: dict[str, Option[Any]] = {}
-    setting: Option[Any]
+    takers: dict[str, list[tuple[str, Option[Any]]]] = {}
     for measure in MEASURES.values():
-        for setting in measure.ask:
-            takers.setdefault(setting.name, []).append(measure.name)
-            found.setdefault(setting.name, setting)  # the first measure's description
-    for name, setting in [*found.items()]:
+        for taken in measure.ask:
+            takers.setdefault(taken.name, []).append((measure.name, taken))
+    found = {}
+    for name, each in takers.items():
+        _, setting = each[0]  # the first measure's description
         text = setting.text[0].upper() + setting.text[1:]
-        low, high = setting.served or (-math.inf, math.inf)
-        found[name] = Option(
+        found[name] = Option[Any](
             name,
             None,
-            f"{text}. For indexes of: {', '.join(takers[name])}",
-            low,
-            high,
+            f"{text}. For indexes of: {', '.join(measure for measure, _ in each)}",
+            *(setting.served or (-math.inf, math.inf)),
             choices=() if name == MEETING_WEIGHT.name else setting.choices,
             kind=setting.type,
         )

@@ -17,7 +17,7 @@ from cocite.errors import UsageError
 from cocite.graph.names import Resolver
 from cocite.options.serve import ServeOptions
 from cocite.resources import cores
-from cocite.results import Document, ResultRows
+from cocite.results import Document
 from cocite.search import Index
 from cocite.search.remote.index import ShardStatus
 from cocite.search.results import RelatedDocument
@@ -70,17 +70,10 @@ class CompleteDocument(Document):
 
     def facts(self) -> dict[str, Any]:
         """Return the fields, with an object per node."""
-        facts = {"text": self.text, "matches": self.matches, "more": self.more}
-        if self.titles is None:
-            return facts | {"nodes": [{"node": node} for node in self.nodes]}
-        pairs = zip(self.nodes, self.titles, strict=True)
-        return facts | {"nodes": [{"node": node, "title": title} for node, title in pairs]}
-
-    def rows(self) -> ResultRows:
-        """Return a row per name."""
-        if self.titles is None:
-            return ResultRows(("node",), [(node,) for node in self.nodes])
-        return ResultRows(("node", "title"), list(zip(self.nodes, self.titles, strict=True)))
+        nodes: list[dict[str, str | None]] = [{"node": node} for node in self.nodes]
+        if self.titles is not None:
+            nodes = [{"node": n, "title": t} for n, t in zip(self.nodes, self.titles, strict=True)]
+        return {"text": self.text, "matches": self.matches, "more": self.more, "nodes": nodes}
 
 
 @dataclass(frozen=True)
@@ -94,19 +87,10 @@ class DraftDocument(Document):
         """Return the list's fields, and the unknown names."""
         return self.related.facts() | {"unknown": self.unknown}
 
-    def rows(self) -> ResultRows:
-        """Return a row per hit."""
-        return self.related.rows()
-
 
 @dataclass(frozen=True)
 class ServedDocument(Document):
-    """A served index.
-
-    ``samples`` is the total number, ``available_samples`` the number that a query uses now; both
-    are None if scores are not sampled. ``sides`` are the titles of a bipartite graph's sides,
-    ``snapshots`` those of the samples, and ``shards`` the remote sample servers, or None.
-    """
+    """A served index. ``available_samples`` are the number that a query uses now."""
 
     name: str
     generation: str
@@ -145,7 +129,7 @@ class ServedDocument(Document):
             available_samples,
             stored.store.nbytes,
             [
-                {"refresh": each.refresh, "samples": each.samples, "date": each.date}
+                {name: getattr(each, name) for name in ("refresh", "samples", "date")}
                 for each in stored.freshness.snapshots
                 if each.samples
             ],
@@ -256,7 +240,9 @@ def served_indexes(given: Iterable[str]) -> tuple[Served, ...]:
     """
     found: dict[str, Served] = {}
     for text in given:
-        name, path = _named(text)
+        name, sign, path = text.partition("=")
+        if not (sign and path) or os.sep in name or os.path.lexists(text):
+            name, path = Path(os.path.abspath(text)).name.removesuffix(".index"), text
         if name in found:
             raise UsageError(
                 f"{found[name].path} and {path} would both be served as {name!r}: rename one, "
@@ -264,11 +250,3 @@ def served_indexes(given: Iterable[str]) -> tuple[Served, ...]:
             )
         found[name] = Served(name, path)
     return tuple(found.values())
-
-
-def _named(text: str) -> tuple[str, str]:
-    name, sign, path = text.partition("=")
-    if sign and path and os.sep not in name and not os.path.lexists(text):
-        return name, path
-    whole = Path(os.path.abspath(text))
-    return whole.name.removesuffix(".index"), text

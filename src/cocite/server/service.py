@@ -12,11 +12,12 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import xxhash
@@ -29,7 +30,6 @@ from cocite.resources import Resources
 from cocite.results import Document
 from cocite.search import Index
 from cocite.search.results import RelatedDocument
-from cocite.server.cache import MOST_BYTES, AnswerCache, AnswerKey
 from cocite.server.keys import Keys
 from cocite.server.load import Adaptation, Full, Holder, LoadedIndex, Pool, serving_memory
 from cocite.server.metrics import Log, Metrics
@@ -154,6 +154,64 @@ def problem_of(error: CociteError, scrub: Scrub, sent: Iterable[str] = ()) -> Pr
     return fault()
 
 
+# -- cached answers ----------------------------------------------------------------------
+
+
+Packed = tuple[bytes, str | None, bool]
+"""A body, its encoding, and whether it is a list with a next page."""
+_CACHED, _LARGEST = 32 << 20, 64 << 10
+"""Maximum bytes of a process's cached answers, and of one of them."""
+_BESIDE = 400
+"""Approximate overhead of a cached answer in bytes, besides body and query."""
+
+
+class AnswerKey(NamedTuple):
+    """The key of an answer."""
+
+    operation: str
+    name: str
+    generation: str
+    samples: int | None
+    query: bytes
+    coding: str | None
+
+
+class AnswerCache:
+    """The last used answers of a process; only the event loop may use it.
+
+    A key contains everything that determines an answer, so answers are never stale. They use all
+    samples, and neither posted links nor remote shards.
+    """
+
+    def __init__(self, most: int = _CACHED) -> None:
+        self.most, self.size = most, 0
+        self._answers: OrderedDict[AnswerKey, Packed] = OrderedDict()
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def find(self, key: AnswerKey) -> Packed | None:
+        """Return a cached answer, or None."""
+        found = self._answers.get(key)
+        if found is not None:
+            self._answers.move_to_end(key)
+        return found
+
+    def add(self, key: AnswerKey, answer: Packed) -> None:
+        """Store an answer, unless it is too large."""
+        size = _size(key, answer)
+        if size > min(_LARGEST, self.most) or key in self._answers:
+            return
+        self._answers[key] = answer
+        self.size += size
+        while self.size > self.most:
+            self.size -= _size(*self._answers.popitem(last=False))
+
+
+def _size(key: AnswerKey, answer: Packed) -> int:
+    return len(answer[0]) + len(key.query) + _BESIDE
+
+
 # -- service -----------------------------------------------------------------------------
 
 
@@ -241,7 +299,7 @@ class Service:
             for each in config.indexes
         }
         self.keys = None if options.api_keys is None else Keys(options.api_keys)
-        self.cache = AnswerCache(min(MOST_BYTES, self._limit_memory()))
+        self.cache = AnswerCache(min(_CACHED, self._limit_memory()))
         self.starts: dict[str, Any] = {}  # for the front page (pages/front.py)
         self.operations = operations_of(config.limits, list(self.holders))
         places = [(each.path, each.name) for each in config.indexes]

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from cocite.search.results import RelatedDocument
-from cocite.server.pages.page import frame, sent
+from cocite.server.pages.page import frame, related, sent
 from cocite.server.pages.view import (
     PageState,
     about_of,
@@ -82,8 +82,7 @@ async def _side(service: Service, state: PageState) -> Side:
     with service.serving("related", state.named) as asking:
         state = state.without(*foreign(asking.index, state))
         values = takes.from_query(state.question)
-        document = await service.ask("related", values, asking, lambda document: document)
-        assert isinstance(document, RelatedDocument)
+        document = await related(service, values, asking)
         known = fields_of(asking.index, takes.takes, state)
         fields = [field for field in known if field["name"] in (*SETTINGS, "order")]
         return Side(state, asking, document, fields)
@@ -95,18 +94,10 @@ def _render(service: Service, left: Side, right: Side) -> bytes:
     for rows, other in zip(sides, ranks[::-1], strict=True):
         for row in rows:
             row["there"] = other.get(row["node"])
-    slopes = [
-        {"from": a, "to": row["there"], "bold": abs(a - row["there"]) >= _BOLD}
-        for a, row in enumerate(sides[0])
-        if row["there"] is not None
-    ]
-    shared = [row for row in sides[0] if row["there"] is not None]
-    moves = [
-        {"row": row, "from": row["rank"], "to": sides[1][row["there"]]["rank"]} for row in shared
-    ]
+    shared = [(a, row, row["there"]) for a, row in enumerate(sides[0]) if row["there"] is not None]
+    moves = [{"row": row, "from": row["rank"], "to": sides[1][b]["rank"]} for _, row, b in shared]
     moves.sort(key=lambda move: -abs(move["from"] - move["to"]))
     called = title_of(left.document)
-    kept = [*(("node", node) for node in left.state.nodes), *left.state.others]
     names = [each.asking.name for each in (left, right)]
     if names[0] == names[1] and left.document.order != right.document.order:
         names = [_ORDERS[each.document.order] for each in (left, right)]
@@ -117,7 +108,7 @@ def _render(service: Service, left: Side, right: Side) -> bytes:
             {"rows": rows, "name": name, "how": how(each.document, each.asking.samples)}
             for rows, each, name in zip(sides, (left, right), names, strict=True)
         ],
-        "slopes": slopes,
+        "slopes": [{"from": a, "to": b, "bold": abs(a - b) >= _BOLD} for a, _, b in shared],
         "shared": len(shared),
         "alone": [
             (name, [row for row in rows if row["there"] is None])
@@ -128,9 +119,8 @@ def _render(service: Service, left: Side, right: Side) -> bytes:
         "row": ROW,
         "list": left.state.href(),
         "here": left.state.href("/compare"),
-        "kept_pairs": kept,
+        "kept_pairs": left.state.question,
         "with": WITH,
-        "indexes": [(name, each.now.index.measure) for name, each in service.holders.items()],
         "chosen": right.asking.name,
         "fields": right.fields,
     }

@@ -30,7 +30,7 @@ from cocite.search.results import RelatedDocument, WhyDocument
 from cocite.server.openapi import DESCRIPTION, PROBES, SUMMARY, example_nodes
 from cocite.server.pages.compare import compare
 from cocite.server.pages.front import front_page, surprise
-from cocite.server.pages.page import frame, refused_page, sent
+from cocite.server.pages.page import frame, refused_page, related, sent
 from cocite.server.pages.reasons import reasons_of
 from cocite.server.pages.view import (
     HTML,
@@ -107,10 +107,9 @@ async def _page(service: Service, request: Request) -> Response:
         values = service.operations["related"].from_query(state.question)
         values |= {"total": True} if values.keys().isdisjoint(_UNCOUNTED) else {}
         try:
-            document = await service.ask("related", values, asking, lambda document: document)
+            document = await related(service, values, asking)
         except UnknownNode as error:
             return await _like(service, request, state, asking, error)
-        assert isinstance(document, RelatedDocument)
         if document.nodes != tuple(dict.fromkeys(state.nodes)) and "side" not in values:
             return RedirectResponse(state.for_nodes(*document.nodes).href(), 303)  # to stored names
         reasons = await _reasons(service, state, values, asking)
@@ -191,9 +190,8 @@ def _render(
             "fields": fields,
             "given": [field for field in fields if field["value"]],
             "hidden": [pair for pair in state.others if pair[0] not in inside],
-            "indexes": [(name, each.now.index.measure) for name, each in service.holders.items()],
             "json": state.href("/v1/related", reasons=False),
-            "csv": state.safely().href("/related.csv", reasons=False),
+            "csv": state.plus("safe", "true").href("/related.csv", reasons=False),
             "presets": presets_of(state, bool(about_of(index, document.nodes[0])["links"])),
             "compare": state.reasons(None).href("/compare"),
             "here": state.reasons(None).href(),
@@ -213,8 +211,7 @@ async def _map(service: Service, request: Request) -> Response:
         key = asking.key("map", query, how)
         found = service.cache.find(key) if asking.fixed else None
         if found is None:
-            document = await service.ask("related", values, asking, lambda document: document)
-            assert isinstance(document, RelatedDocument)
+            document = await related(service, values, asking)
             made = partial(_draw, service, state, values, asking, document)
             body = await service.done(made, pushing=False, adapts=False)
             found = *packed(body, how), False
@@ -284,8 +281,7 @@ async def _draft(service: Service, request: Request) -> Response:
                 onward = PageState(others=tuple(named.items()))
                 rows = rows_of(found.related, onward, service.config.limits.together)
                 values |= {"found": rows, "unknown": found.unknown}
-        names = [(name, each.now.index.measure) for name, each in service.holders.items()]
-        body = filled("draft.html", values | {"indexes": names, "asked": text is not None})
+        body = filled("draft.html", values | {"asked": text is not None})
         return sent(service, request, body, asking)
 
 

@@ -25,9 +25,8 @@ from starlette.responses import RedirectResponse, Response
 from cocite.search import Index
 from cocite.search.hits import Hit
 from cocite.search.resolver import starters
-from cocite.search.results import RelatedDocument
 from cocite.server.pages import graph_map, map_layout
-from cocite.server.pages.page import frame, sent
+from cocite.server.pages.page import frame, related, sent
 from cocite.server.pages.view import PageState, filled, readable, weights_of
 from cocite.server.requests import pairs_of
 
@@ -194,10 +193,7 @@ async def surprise(service: Service, request: Request) -> Response:
         name = ""
         for _ in range(_DRAWS if len(names) else 0):
             name = names.name(secrets.randbelow(len(names)))
-            found = await service.ask(
-                "related", {"node": [name], "k": 1}, asking, lambda each: each
-            )
-            if isinstance(found, RelatedDocument) and found.hits:
+            if (await related(service, {"node": [name], "k": 1}, asking)).hits:
                 break
     target = (state.for_nodes(name) if name else state).href()
     return RedirectResponse(target, 303, {"Cache-Control": "no-store"})

@@ -10,8 +10,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from cocite.graph.sides import Sides
+from cocite.search.results import RelatedDocument
 from cocite.server.pages.view import HTML, PageState, filled, outward, policy
 from cocite.server.replies import caching, reply
+from cocite.server.requests import Values
 from cocite.server.service import KINDS, Problem
 
 if TYPE_CHECKING:
@@ -23,13 +25,14 @@ def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
     index = state.get("index") or next(iter(service.holders))
     sides = service.sides(index)
     sought = state.nodes[0] if len(state.nodes) == 1 else ""
-    holdings = [(name, len(each.now.index.nodes)) for name, each in service.holders.items()]
+    served = {name: each.now.index for name, each in service.holders.items()}
     return {
         "title": title,
         "state": state,
         "begins": not state.nodes,
         "sought": "",
-        "holdings": holdings,
+        "holdings": [(name, len(each.nodes)) for name, each in served.items()],
+        "indexes": [(name, each.measure) for name, each in served.items()],
         "sides": () if sides is None else sides.titles[::-1],
         "side": None if sides is None else _side(sides, state, sought),
         "kept": state.without("offset", "side").others,
@@ -43,6 +46,13 @@ def _side(sides: Sides, state: PageState, sought: str) -> str:
     if sought.startswith(sides.mark):
         return sides.titles[0]
     return state.get("side") or sides.titles[1]
+
+
+async def related(service: Service, values: Values, asking: ServedQuery) -> RelatedDocument:
+    """Return a list of related pages, computed in a thread."""
+    document = await service.ask("related", values, asking, lambda document: document)
+    assert isinstance(document, RelatedDocument)
+    return document
 
 
 def sent(

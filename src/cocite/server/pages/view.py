@@ -85,13 +85,16 @@ class PageState:
     @property
     def named(self) -> dict[str, str]:
         """Return the ``index`` parameter; {} for the default index."""
-        index = self.get("index")
-        return {} if index is None else {"index": index}
+        return {name: value for name, value in self.others if name == "index"}
 
     @property
     def question(self) -> list[tuple[str, str]]:
         """Return the fields for the API."""
         return [*(("node", node) for node in self.nodes), *self.others]
+
+    def plus(self, name: str, value: str) -> PageState:
+        """Return the state with another parameter."""
+        return replace(self, others=(*self.others, (name, value)))
 
     def without(self, *names: str) -> PageState:
         """Return the state without these parameters."""
@@ -118,11 +121,7 @@ class PageState:
     def at(self, offset: int) -> PageState:
         """Return the state at another offset."""
         found = replace(self.without("offset"), why=None)
-        return replace(found, others=(*found.others, ("offset", str(offset)))) if offset else found
-
-    def safely(self) -> PageState:
-        """Return the state for a spreadsheet."""
-        return replace(self, others=(*self.others, ("safe", "true")))
+        return found.plus("offset", str(offset)) if offset else found
 
     def href(self, path: str = "/", *, reasons: bool = True) -> str:
         """Return the URL path and query."""
@@ -242,7 +241,7 @@ def sharpen_of(index: Index, document: RelatedDocument, state: PageState) -> str
     single = len(document.nodes) == 1 and document.interval == DEFAULT_INTERVAL
     if not wide or not single or document.refined or index.refiner is None:
         return None
-    return replace(state, others=(*state.others, ("refine", "true"))).href()
+    return state.plus("refine", "true").href()
 
 
 def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict[str, Any]]:
@@ -250,9 +249,13 @@ def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict
     ends = [max(hit.score, hit.high) for hit in document.hits if math.isfinite(hit.high)]
     best = max([*ends, *(hit.score for hit in document.hits)], default=0.0) or 1.0
     digits = digits_of(best)
+
+    def width(score: float) -> float:
+        return round(100 * min(1.0, max(0.0, score / best)), 1)
+
     found = []
     for rank, hit in enumerate(document.hits, document.offset + 1):
-        node = str(hit.node)
+        node, add = str(hit.node), state.for_nodes(*state.nodes, str(hit.node)).href()
         known = math.isfinite(hit.low) and math.isfinite(hit.high)
         low, high = (hit.low, hit.high) if known else (hit.score, hit.score)
         found.append(
@@ -263,15 +266,13 @@ def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict
                 "score": f"{hit.score:.{digits}f}",
                 "low": f"{low:.{digits}f}" if known else "?",
                 "high": f"{high:.{digits}f}" if known else "?",
-                "bar": percent(hit.score / best),
-                "bar_low": percent(low / best),
-                "bar_high": percent(high / best),
+                "bar": width(hit.score),
+                "bar_low": width(low),
+                "bar_high": width(high),
                 "exact": low == high,
                 "walk": state.onward().for_nodes(node).href(),
                 "why": state.reasons(node).href() + "#why",
-                "add": state.for_nodes(*state.nodes, node).href()
-                if len(state.nodes) < most
-                else None,
+                "add": add if len(state.nodes) < most else None,
                 "seen": node == state.why,
             }
         )
@@ -312,6 +313,8 @@ def map_of(
     digits = digits_of(hits[0].score)
     degrees, ranks = weights_of(index, names)
     spots = graph_map.plot_map(hits, labels, near, document.offset + 1, middle, degrees, ranks)
+    titles = [hit.title or decoded(name) for hit, name in zip(hits, names, strict=True)]
+    groups = [spot.group for spot in spots]
     return {
         "rings": graph_map.scale_circles(spots, hits, digits),
         "wide": graph_map.WIDTH,
@@ -320,22 +323,19 @@ def map_of(
             {
                 "spot": spot,
                 "href": state.for_nodes(name).href(),
-                "name": hit.title or decoded(name),
-                "score": f"{hit.score:.{digits}f}",
+                "name": titles[place],
+                "score": f"{hits[place].score:.{digits}f}",
                 "in_links": None if degrees is None else int(degrees[place]),
             }
-            for place, (spot, name, hit) in enumerate(zip(spots, names, hits, strict=True))
+            for place, (spot, name) in enumerate(zip(spots, names, strict=True))
         ],
         "groups": [
-            {
-                "group": spot.group,
-                "name": hit.title or decoded(name),
-                "size": sum(spot.group == other.group for other in spots),
-            }
-            for spot, name, hit in sorted(
-                zip(spots, names, hits, strict=True), key=lambda each: each[0].group
+            {"group": group, "name": title, "size": groups.count(group)}
+            for group, title in sorted(
+                (spot.group, title)
+                for spot, title in zip(spots, titles, strict=True)
+                if spot.central
             )
-            if spot.central
         ],
         "lines": graph_map.lines_of(spots, near),
         "hulls": graph_map.hulls_of(spots),
@@ -383,16 +383,11 @@ def about_of(index: Index, name: str) -> dict[str, Any]:
     node = index.nodes.find(name)
     if node is None:
         return {"name": name, "title": None, "links": None, "tiles": []}
-    titles = index.titles_of([name])
+    title = (index.titles_of([name]) or [""])[0] or None
     asked = index.stored, index.given, np.array([node], np.uint32)
     links, out = int(in_links_of(*asked)[0]), out_links_of(*asked)
     tiles = [] if out is None else [("in-links", links), ("out-links", int(out[0]))]
-    return {
-        "name": name,
-        "title": (titles[0] if titles else None) or None,
-        "links": links,
-        "tiles": tiles,
-    }
+    return {"name": name, "title": title, "links": links, "tiles": tiles}
 
 
 def calls_of(index: str, document: RelatedDocument, state: PageState) -> list[tuple[str, str]]:
@@ -440,11 +435,6 @@ def how(document: RelatedDocument, samples: int | None) -> list[str]:
 def digits_of(best: float) -> int:
     """Return the number of decimals that show three digits of the best score."""
     return 3 if best <= 0 else min(12, max(3, 2 - math.floor(math.log10(best))))
-
-
-def percent(share: float) -> float:
-    """Return a bar width from 0 to 100, given a fraction."""
-    return round(100 * min(1.0, max(0.0, share)), 1)
 
 
 # -- made --------------------------------------------------------------------------------
