@@ -1,4 +1,4 @@
-"""Find where to insert a list of related pages in an HTML page, and where an old list is.
+"""The HTML of a list of related pages, where to insert it in a page, and where an old list is.
 
 A tokenizer finds byte offsets, and bytes are inserted or removed there, so the rest of the page
 stays identical. It follows the HTML standard where that matters: quoted attributes may contain
@@ -11,14 +11,26 @@ Runs at some 20 MB/s. https://html.spec.whatwg.org/multipage/parsing.html#tokeni
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from html import unescape
+from html import escape, unescape
 from typing import NamedTuple
 
 from cocite.errors import UsageError
-from cocite.integrations.blocks import CLASS
 
+CLASS = "cocite-related"
+"""The class that marks a list; the HTML reader ignores links in its elements."""
+HEADING = "Related pages"
+_STYLE = """<style>
+:where(.cocite-related) { clear: both; margin: 2em 0 1em; padding-top: .5em }
+:where(.cocite-related) { border-top: 1px solid; border-top-color: rgba(128, 128, 128, .4) }
+:where(.cocite-related h2) { margin: .5em 0; font-size: 1.1em }
+:where(.cocite-related ul) { margin: 0; padding-left: 1.2em }
+</style>
+"""
+"""``:where`` has no specificity, so any rule of the site overrides these."""
+_BETWEEN = (" — ", " – ", " | ", " - ", " · ", " • ", " :: ", " « ", " » ")
 MARK = "data-cocite-block"
 """Attribute of lists that ``cocite site`` inserted, rather than a generator's plug-in."""
 PLACE = "data-cocite"
@@ -186,8 +198,9 @@ def place_in(content: bytes, selector: Selector = ()) -> Place:
 
 
 def _is_main(token: Token) -> bool:
-    named = b"main" in token.text.lower() and token.attributes().get("role", "")
-    return token.name == "main" or (named or "").strip().lower() == "main"
+    if token.name == "main" or b"main" not in token.text.lower():
+        return token.name == "main"
+    return token.attributes().get("role", "").strip().lower() == "main"
 
 
 def _shown(tokens: list[Token]) -> list[Token]:
@@ -244,3 +257,59 @@ def _fits(token: Token, selector: Selector) -> bool:
         else name.lower() in has and value in ("", has[name.lower()])
         for tag, sign, word, name, value in selector
     )
+
+
+# -- the list ------------------------------------------------------------------------------
+
+
+def related_list(
+    heading: str, pages: Sequence[tuple[str, str]], attributes: str = "", style: bool = False
+) -> str:
+    """Return HTML for a heading and (title, URL) pairs; "" if there are none.
+
+    Other than ASCII are character references, which are valid whatever the page's encoding.
+    """
+    if not pages:
+        return ""
+    items = "".join(
+        f'<li><a class="reference internal" href="{_text(url)}">{_text(title)}</a></li>\n'
+        for title, url in pages
+    )
+    return (
+        f'<nav class="related {CLASS}"{attributes} aria-label="{_text(heading)}">\n'
+        f"{_STYLE if style else ''}<section>\n<h2>{_text(heading)}</h2>\n<ul>\n{items}</ul>\n"
+        "</section>\n</nav>"
+    )
+
+
+def _text(text: str) -> str:
+    return escape(text).encode("ascii", "xmlcharrefreplace").decode("ascii")
+
+
+def relative_url(here: str, there: str) -> str:
+    """Return the URL ``there``, made relative to the page ``here``.
+
+    Both are percent-encoded and relative to the site's root, such as ``guide/a%20page.html``;
+    ``guide/`` and "" are folders.
+    """
+    above, path = here.split("/")[:-1], there.split("/")
+    while above and len(path) > 1 and above[0] == path[0]:
+        del above[0], path[0]
+    found = "../" * len(above) + "/".join(path)
+    # A colon in the first segment would make it a scheme; an empty URL would be this page.
+    return f"./{found}" if not found or ":" in found.partition("/")[0] else found
+
+
+def short_titles(titles: Mapping[str, str]) -> dict[str, str]:
+    """Return titles without the site's name, if more than half of them end in it."""
+    tails = Counter(tail for title in titles.values() if (tail := _tail(title)))
+    tail, count = tails.most_common(1)[0] if tails else ("", 0)
+    if count < 3 or 2 * count <= len(titles):
+        return dict(titles)
+    return {page: title.removesuffix(tail) for page, title in titles.items()}
+
+
+def _tail(title: str) -> str:
+    """Return a title's last part, with its separator; "" if there is no separator."""
+    at = max(title.rfind(sign) for sign in _BETWEEN)
+    return title[at:] if at > 0 else ""

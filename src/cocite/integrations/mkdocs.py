@@ -27,8 +27,7 @@ from mkdocs.exceptions import PluginError
 from mkdocs.plugins import BasePlugin, event_priority, get_plugin_logger
 
 from cocite.errors import CociteError
-from cocite.integrations.blocks import HEADING, related_list, relative_url
-from cocite.integrations.html_places import references
+from cocite.integrations.html_places import HEADING, references, related_list, relative_url
 from cocite.integrations.sites import MIN_SCORE, related_pages
 
 _SITE = "http://site/"
@@ -102,6 +101,5 @@ def _address(site: str, url: str) -> str:
 
 
 def _links(site: str, url: str, content: str, named: dict[str, str]) -> set[str]:
-    here = urljoin(site, url)
-    found = {named.get(_address(here, each)) for each in references(content)}
-    return {name for name in found if name is not None}
+    addresses = (_address(urljoin(site, url), each) for each in references(content))
+    return {named[address] for address in addresses if address in named}

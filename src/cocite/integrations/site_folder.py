@@ -32,13 +32,15 @@ import xxhash
 
 from cocite.errors import OutputExists, UsageError
 from cocite.graph import Graph
-from cocite.integrations.blocks import related_list, relative_url, short_titles
 from cocite.integrations.html_places import (
     MARK,
     PageRefused,
     Place,
     place_in,
+    related_list,
+    relative_url,
     selector_of,
+    short_titles,
     without_list,
 )
 from cocite.integrations.sites import everywhere, related_pages
@@ -71,10 +73,11 @@ class RelatedSite:
         """Return (path, title, relative URL) for each page in the list on ``page``."""
         others = self.related.get(page, [])
         here = _base_url(self.site, page, base) if others else ""
-        return [(o, self.titles[o], relative_url(here, self._url(o))) for o in others]
-
-    def _url(self, page: str) -> str:
-        return quote(_folder_url(page) if self.options.directory_urls else page)
+        urls = map(_folder_url, others) if self.options.directory_urls else others
+        return [
+            (other, self.titles[other], relative_url(here, quote(url)))
+            for other, url in zip(others, urls, strict=True)
+        ]
 
 
 def _folder_url(page: str) -> str:
@@ -94,14 +97,8 @@ def relate(
         raise UsageError(
             f"index is {options.index}, inside the folder of pages; choose a path outside it"
         )
-    graph = ingest(
-        str(folder),
-        input_format="html",
-        links=options.links,
-        site=options.site,
-        progress=progress,
-        **means,
-    )
+    reading: dict[str, Any] = {"links": options.links, "site": options.site, **means}
+    graph = ingest(str(folder), input_format="html", progress=progress, **reading)
     names = [str(name) for name in graph.names.stored.names(np.arange(graph.nodes))]
     texts = graph.titles.of(np.arange(graph.nodes)) if graph.titles else [""] * len(names)
     links = {
@@ -159,7 +156,7 @@ Change = Callable[[str, bytes], tuple[bytes, Place | None, int]]
 def insert_lists(found: RelatedSite, progress: Progress) -> SiteDocument:
     """Insert or replace the list in each page that has related pages."""
     options = found.options
-    selector = selector_of(options.selector) if options.selector is not None else ()
+    selector = () if options.selector is None else selector_of(options.selector)
 
     def change(page: str, bare: bytes) -> tuple[bytes, Place | None, int]:
         if not found.related.get(page):
@@ -186,11 +183,11 @@ def _apply(site: Site, change: Change, dry_run: bool, progress: Progress) -> Sit
     shown: tuple[str | None, str | None] = None, None
     for each in _changes(site, change, left):
         if each.place is not None:
-            digests[each.page] = [_digest(each.bare), _digest(each.new)]
+            digests[each.page] = [*map(xxhash.xxh3_128_hexdigest, (each.bare, each.new))]
             places[each.place.where] += 1
             links += each.links
         elif each.bare != each.content:
-            same = before.get(each.page, [""])[0] == _digest(each.bare)
+            same = before.get(each.page, [""])[0] == xxhash.xxh3_128_hexdigest(each.bare)
             restored += same
             edited += [each.page] * (not same)
         if each.new != each.content and shown[0] is None and dry_run:
@@ -243,10 +240,6 @@ def _changes(site: Site, change: Change, left: dict[str, str]) -> Iterator[_Chan
             left[page] = f"cannot be read: {error.strerror}"
 
 
-def _digest(content: bytes) -> str:
-    return xxhash.xxh3_128_hexdigest(content)
-
-
 def _difference(old: bytes, new: bytes) -> str:
     """Return a diff: the line before the change, removed lines (-), added lines (+)."""
     same = _common(old, new)
@@ -257,10 +250,9 @@ def _difference(old: bytes, new: bytes) -> str:
         "-": old[same : len(old) - end].splitlines(),
         "+": new[same : len(new) - end].splitlines(),
     }
-    lines = [
-        sign + line.decode("utf-8", "backslashreplace") for sign in parts for line in parts[sign]
-    ]
-    return "\n".join([f"@@ byte {same:,} @@", *lines])
+    lines = [sign.encode() + line for sign in parts for line in parts[sign]]
+    text = b"\n".join(lines).decode("utf-8", "backslashreplace")
+    return f"@@ byte {same:,} @@\n{text}"
 
 
 def _common(one: bytes, other: bytes) -> int:

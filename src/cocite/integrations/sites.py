@@ -4,9 +4,8 @@ Pages linked with more than a quarter of the site (:func:`everywhere`), such as 
 excluded. So are hits below ``MIN_SCORE``: in the documentation of Click, Flask and Sphinx, those
 were about other subjects.
 
-Answers are cached in one file, with a digest of the links, the options and the release. While that
-digest is unchanged, nothing is computed. Otherwise an index is built and queried for every page,
-which takes one or two seconds for a thousand pages.
+A cache file has a digest of the links, the options and the release. When that changes, an index is
+built and queried for every page, which takes one or two seconds for a thousand pages.
 """
 
 from __future__ import annotations
@@ -43,34 +42,13 @@ def related_pages(
     folder: str | os.PathLike[str] | None = None,
     index_of: Make | None = None,
 ) -> dict[str, list[str]]:
-    """Return the most related pages for each page.
+    """Return up to ``k`` related pages for each page, best first.
 
-    Parameters
-    ----------
-    links
-        Pages that each page's text links to. Self-links, and links to pages that are not keys, are
-        ignored.
-    k
-        Maximum number of related pages per page.
-    measure
-        One of ``cocite measures``; by default that of an index.
-    min_score
-        Least score to list.
-    folder
-        Folder for caching answers between builds.
-    index_of
-        Function that builds an index from (page, page) links; by default in memory.
+    ``links`` are the pages that each page's text links to; self-links, and links to pages that are
+    not keys, are ignored. A list is empty if the page has no links, or is among :func:`everywhere`.
+    ``folder`` caches answers between builds. ``index_of`` builds the index, by default in memory.
 
-    Returns
-    -------
-    dict
-        A list for every page, best first; empty if the page has no links, or is among
-        :func:`everywhere`.
-
-    Raises
-    ------
-    UsageError
-        For an unknown measure, or a ``k`` below 1.
+    Raises :class:`UsageError` for an unknown measure, or a ``k`` below 1.
     """
     if type(k) is not int or k < 1:
         raise UsageError(f"the number of related pages is {k!r}; it must be 1 or more")
@@ -87,7 +65,10 @@ def related_pages(
     if found is None:
         found = {page: [] for page in links}
         if pairs:
-            index = (index_of or _index_of)(pairs, measure)
+            from cocite.io.ingest import ingest
+            from cocite.search import build
+
+            index = index_of(pairs, measure) if index_of else build(ingest(pairs), measure=measure)
             asked = sorted({page for pair in pairs for page in pair})
             lists = index.related_many(asked, k, min_score=min_score)
             found |= {p: [str(h.node) for h in hits] for p, hits in zip(asked, lists, strict=True)}
@@ -104,24 +85,15 @@ def everywhere(links: Links) -> set[str]:
     return {page for page in links if max(len(of[page]), into[page]) > least}
 
 
-def _index_of(pairs: list[tuple[str, str]], measure: str | None) -> Any:
-    from cocite.io.ingest import ingest
-    from cocite.search import build
-
-    return build(ingest(pairs), measure=measure)
-
-
 def _read(kept: Path | None, digest: str, pages: Collection[str]) -> dict[str, list[str]] | None:
     """Return the cached answer; None if it is damaged, or for another digest."""
     if kept is None:
         return None
     try:
         found = json.loads(kept.read_bytes())
-        related = found["related"]
-        if found["digest"] != digest or set(related) != set(pages):
-            return None
-        return {page: [str(each) for each in related[page]] for page in related}
-    except (OSError, ValueError, KeyError, TypeError):
+        related = {page: list(map(str, each)) for page, each in found["related"].items()}
+        return related if found["digest"] == digest and set(related) == set(pages) else None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
 
 

@@ -26,7 +26,7 @@ from sphinx.util.display import progress_message
 
 from cocite import __version__
 from cocite.errors import CociteError
-from cocite.integrations.blocks import HEADING, related_list, relative_url
+from cocite.integrations.html_places import HEADING, related_list, relative_url
 from cocite.integrations.sites import MIN_SCORE, related_pages
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("cocite_exclude", [], "", list)
     app.add_config_value("cocite_measure", None, "", (str, type(None)))
     app.add_config_value("cocite_min_score", MIN_SCORE, "", float)
-    app.connect("env-purge-doc", _evict)
+    app.connect("env-purge-doc", lambda app, env, page: _links(env).pop(page, None))
     app.connect("env-merge-info", _merge)
     app.connect("env-updated", _ask)
     app.connect("html-page-context", _show)
@@ -62,14 +62,6 @@ def _links(env: BuildEnvironment) -> dict[str, set[str]]:
     if not hasattr(env, "cocite_links"):
         env.cocite_links = {}  # type: ignore[attr-defined]
     return env.cocite_links  # type: ignore[attr-defined, no-any-return]
-
-
-def _related(env: BuildEnvironment) -> dict[str, list[str]]:
-    return getattr(env, "cocite_pages", {})
-
-
-def _evict(app: Sphinx, env: BuildEnvironment, docname: str) -> None:
-    _links(env).pop(docname, None)
 
 
 def _merge(app: Sphinx, env: BuildEnvironment, docnames: Iterable[str], other: Any) -> None:
@@ -95,7 +87,7 @@ def _ask(app: Sphinx, env: BuildEnvironment) -> list[str]:
         for page in sorted(env.found_docs)
         if not any(fnmatch(page, pattern) for pattern in excluded)
     }
-    before = _related(env)
+    before = getattr(env, "cocite_pages", {})
     try:
         with progress_message("relating pages by their links"):
             found = related_pages(
@@ -120,18 +112,12 @@ def _links_of(app: Sphinx, page: str, named: Mapping[str, str]) -> set[str]:
         toctree.parent.remove(toctree)
     with logging.suppress_logging():  # Sphinx repeats these warnings when writing the page
         env.resolve_references(doctree, page, builder)
-    here = builder.get_target_uri(page)
-    found = set()
+    root, here, found = "http://site/", builder.get_target_uri(page), set()
     for node in doctree.findall(nodes.reference):
         address = node.get("refuri", "").partition("#")[0]
         if node.get("internal") and address:
-            found.add(named.get(_from_root(here, address)))
+            found.add(named.get(urljoin(root + here, address).removeprefix(root)))
     return {other for other in found if other is not None and other != page}
-
-
-def _from_root(here: str, address: str) -> str:
-    """Return a page-relative address as a root-relative one."""
-    return urljoin(f"http://site/{here}", address).removeprefix("http://site/")
 
 
 def _show(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
@@ -140,7 +126,7 @@ def _show(app: Sphinx, page: str, template: str, context: dict[str, Any], doctre
     uri = app.builder.get_target_uri
     pages = [
         (app.env.titles[other].astext(), relative_url(uri(page), uri(other)))
-        for other in _related(app.env).get(page, [])
+        for other in getattr(app.env, "cocite_pages", {}).get(page, [])
         if other in app.env.titles
     ]
     context["body"] += related_list(app.config.cocite_heading, pages)

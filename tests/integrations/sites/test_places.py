@@ -5,13 +5,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cocite.errors import UsageError
-from cocite.integrations.blocks import related_list, relative_url, short_titles
 from cocite.integrations.html_places import (
     MARK,
     PageRefused,
     place_in,
     references,
+    related_list,
+    relative_url,
     selector_of,
+    short_titles,
     without_list,
 )
 

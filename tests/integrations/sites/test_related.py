@@ -7,7 +7,7 @@ import pytest
 
 import cocite
 from cocite.errors import UsageError
-from cocite.integrations.blocks import related_list
+from cocite.integrations.html_places import related_list
 from cocite.integrations.sites import MIN_SCORE, everywhere, related_pages
 from tests.integrations.sites.pages import EACH, SUBJECTS, links
 

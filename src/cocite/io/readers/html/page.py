@@ -30,7 +30,7 @@ _NAVIGATION = (
 )
 _MAIN = "main, [role=main i]"
 _RELATED = ".cocite-related"
-"""Lists of related pages, generated from links (``integrations/blocks.py``)."""
+"""Lists of related pages, generated from links (``integrations/html_places.py``)."""
 _SENT = "meta[http-equiv=refresh i]"
 LONGEST_TITLE = 1000
 _LONGEST_URL = 1 << 13
