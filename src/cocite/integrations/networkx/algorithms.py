@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import networkx as nx
@@ -136,24 +136,20 @@ def _scored(
     graph: BackendGraph, predict: Callable[[Ids, Ids], Iterable[Any]], ebunch: Any
 ) -> Scored:
     """Yield (u, v, value) for every pair. Raises :class:`networkx.NodeNotFound` immediately."""
-    if ebunch is None:
-        return _in_pieces(graph, predict, _unlinked(graph))
-    pairs = list(ebunch)
-    for u, v in pairs:
-        for node in (u, v):
-            if node not in graph:
-                raise nx.NodeNotFound(f"Node {node} not in G.")
-    return _in_pieces(graph, predict, iter(pairs))
+    given = [] if ebunch is None else list(ebunch)
+    for node in chain.from_iterable(given):
+        if node not in graph:
+            raise nx.NodeNotFound(f"Node {node} not in G.")
+    pairs = _unlinked(graph) if ebunch is None else iter(given)
 
+    def score() -> Scored:
+        while piece := list(islice(pairs, _PIECE)):
+            first, second = zip(*piece, strict=True)
+            values = predict(graph.ids(first), graph.ids(second))
+            for (u, v), value in zip(piece, values, strict=True):
+                yield u, v, value
 
-def _in_pieces(
-    graph: BackendGraph, predict: Callable[[Ids, Ids], Iterable[Any]], pairs: Iterator[Pair]
-) -> Scored:
-    while piece := list(islice(pairs, _PIECE)):
-        first, second = zip(*piece, strict=True)
-        values = predict(graph.ids(first), graph.ids(second))
-        for (u, v), value in zip(piece, values, strict=True):
-            yield u, v, value
+    return score()
 
 
 def _unlinked(graph: BackendGraph) -> Iterator[Pair]:
@@ -165,9 +161,8 @@ def _unlinked(graph: BackendGraph) -> Iterator[Pair]:
             yield (u, v)
 
 
-_SIMRANK_PIECE = 1 << 22
-_DENSE = 0.1
-"""Fraction of linked pairs above which dense products are faster."""
+_SIMRANK_PIECE, _DENSE = 1 << 22, 0.1
+"""Number of scores compared at a time; fraction of links above which dense products are faster."""
 Matrix = NDArray[np.float64]
 
 
@@ -179,14 +174,8 @@ def simrank_similarity(
     max_iterations: int = 1000,
     tolerance: float = 0.0001,
 ) -> Any:
-    """See :func:`networkx.simrank_similarity`.
-
-    Raises
-    ------
-    networkx.NodeNotFound, networkx.ExceededMaxIterations
-        As there.
-    ResourceError
-        If the scores of all pairs do not fit in memory.
+    """See :func:`networkx.simrank_similarity`; raises :class:`ResourceError` if the scores of all
+    pairs do not fit in memory.
     """
     for title, node in (("Source", source), ("Target", target)):
         if node is not None and node not in G:
@@ -206,11 +195,10 @@ def simrank_similarity(
 
 
 def _all_pairs(graph: BackendGraph, c: float, most: int, tolerance: float) -> Matrix:
-    nodes = len(graph)
     turned: Any = _transitions(graph)
-    if turned.nnz > _DENSE * nodes**2:
+    if turned.nnz > _DENSE * len(graph) ** 2:
         turned = turned.toarray()
-    scores = np.eye(nodes)
+    scores = np.eye(len(graph))
     for step in range(1, most + 1):
         before = scores
         scores = np.ascontiguousarray((turned @ (turned @ before).T).T)

@@ -37,28 +37,26 @@ def pagerank(
     dangling: Any = None,
 ) -> dict[Any, float]:
     """See :func:`networkx.pagerank`."""
-    nodes = len(G)
-    if nodes == 0:
+    if len(G) == 0:
         return {}
     incoming = _Incoming(G, weight)
     shares = incoming.strengths()
     bare = np.flatnonzero(shares == 0)
     shares[shares != 0] = 1 / shares[shares != 0]
-    x = np.repeat(1.0 / nodes, nodes)
+    uniform = np.repeat(1.0 / len(G), len(G))
+
+    def distribution(given: Any, default: Vector) -> Vector:
+        if given is None:
+            return default
+        found = G.vector(given)
+        found /= found.sum()
+        return found
+
     with np.errstate(divide="ignore", invalid="ignore"):
-        if nstart is not None:
-            x = G.vector(nstart)
-            x /= x.sum()
-        p = np.repeat(1.0 / nodes, nodes)
-        if personalization is not None:
-            p = G.vector(personalization)
-            if p.sum() == 0:
-                raise ZeroDivisionError
-            p /= p.sum()
-        left = p
-        if dangling is not None:
-            left = G.vector(dangling)
-            left /= left.sum()
+        x, p = distribution(nstart, uniform), distribution(personalization, uniform)
+        if personalization is not None and G.vector(personalization).sum() == 0:
+            raise ZeroDivisionError
+        left = distribution(dangling, p)
 
     def step(x: Vector) -> Vector:
         after: Vector = alpha * (incoming(x * shares) + x[bare].sum() * left) + (1 - alpha) * p
@@ -75,11 +73,10 @@ def eigenvector_centrality(
     weight: Any = None,
 ) -> dict[Any, float]:
     """See :func:`networkx.eigenvector_centrality`."""
-    nodes = len(G)
-    if nodes == 0:
+    if len(G) == 0:
         raise nx.NetworkXPointlessConcept("cannot compute centrality for the null graph")
     if nstart is None:
-        x = np.repeat(1 / nodes, nodes)
+        x = np.repeat(1 / len(G), len(G))
     else:
         if all(value == 0 for value in nstart.values()):
             raise nx.NetworkXError("initial vector cannot have all zero values")
@@ -106,12 +103,11 @@ def katz_centrality(
     weight: Any = None,
 ) -> dict[Any, float]:
     """See :func:`networkx.katz_centrality`."""
-    nodes = len(G)
-    if nodes == 0:
+    if len(G) == 0:
         return {}
-    x = np.zeros(nodes) if nstart is None else G.vector(nstart)
+    x = np.zeros(len(G)) if nstart is None else G.vector(nstart)
     try:
-        base = np.full(nodes, float(beta))
+        base = np.full(len(G), float(beta))
     except (TypeError, ValueError, AttributeError) as error:
         if set(beta) != set(G):
             raise nx.NetworkXError("beta dictionary must have a value for every node") from error
@@ -222,11 +218,10 @@ def _places(graph: BackendGraph, nodelist: Any) -> NDArray[np.int64]:
     """Return each node's position in ``nodelist``, int64[nodes], or -1."""
     if len(nodelist) == 0:
         raise nx.NetworkXError("nodelist has no nodes")
-    known = {node for node in nodelist if node in graph}
-    if len(known) != len(nodelist):
-        for node in nodelist:
-            if node not in graph:
-                raise nx.NetworkXError(f"Node {node} in nodelist is not in G")
+    for node in nodelist:
+        if node not in graph:
+            raise nx.NetworkXError(f"Node {node} in nodelist is not in G")
+    if len(set(nodelist)) != len(nodelist):
         raise nx.NetworkXError("nodelist contains duplicates.")
     place = np.full(len(graph), -1, np.int64)
     place[graph.ids(nodelist)] = np.arange(len(nodelist))

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
+import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.extras import need
 from cocite.integrations.networkx.graph import MISSING, BackendGraph, Column, column_of
 
 
@@ -31,25 +31,13 @@ def convert_from_nx(
     name: str | None = None,
     graph_name: str | None = None,
 ) -> BackendGraph:
-    """Return a backend graph with ``weight`` and the requested attributes.
+    """Return a backend graph of a NetworkX graph, with ``weight`` and the requested attributes.
 
-    Parameters
-    ----------
-    graph
-        A NetworkX graph.
-    edge_attrs, preserve_edge_attrs
-        Link attributes to convert, or whether to convert all.
-    node_attrs, preserve_node_attrs
-        The same for node attributes.
-    preserve_graph_attrs
-        Whether to convert graph attributes.
-    name, graph_name
-        The called function, and its argument that gets the graph.
+    ``name`` and ``graph_name`` are the called function, and its argument that gets the graph.
     """
-    networkx = need("networkx", "the backend of NetworkX", "networkx")
     if isinstance(graph, BackendGraph):
         return graph
-    if not isinstance(graph, networkx.Graph):
+    if not isinstance(graph, nx.Graph):
         raise TypeError(f"{name}: {graph_name} is {type(graph).__name__}; it must be a graph")
     nodes, adjacent = list(graph), graph._adj
     rows = [adjacent[node] for node in nodes]
@@ -114,9 +102,7 @@ def convert_to_nx(obj: Any, *, name: str | None = None) -> Any:
     """Convert a backend graph to NetworkX; return anything else unchanged."""
     if not isinstance(obj, BackendGraph):
         return obj
-    networkx = need("networkx", "the backend of NetworkX", "networkx")
-    kind = f"{'Multi' * obj.is_multigraph()}{'Di' * obj.is_directed()}Graph"
-    found = getattr(networkx, kind)()
+    found = getattr(nx, obj.kind)()
     found.graph.update(obj.graph)
     found.add_nodes_from(obj.nodes)
     for node, attributes in zip(obj.nodes, obj.node_data or (), strict=False):
@@ -128,7 +114,12 @@ def convert_to_nx(obj: Any, *, name: str | None = None) -> Any:
 def _link(graph: BackendGraph, found: Any) -> None:
     """Fill the adjacency of ``found`` directly, without the repeated lookups of its methods."""
     nodes, adjacent = graph.nodes, found._adj
-    data = _data(graph)
+    data: list[dict[Any, Any]] = [{} for _ in range(graph.outs.neighbors.size)]
+    for name, column in graph.columns.items():
+        values = column.values.tolist()
+        have = range(len(data)) if column.missing is None else np.flatnonzero(~column.missing)
+        for link in have:
+            data[link][name] = values[link]
     sources, targets = graph.sources.tolist(), graph.outs.neighbors.tolist()
     keys = graph.keys
     directed, before = graph.is_directed(), found._pred if graph.is_directed() else None
@@ -149,22 +140,7 @@ def _link(graph: BackendGraph, found: Any) -> None:
             before[v][u] = adjacent[u][v]
 
 
-def _data(graph: BackendGraph) -> list[dict[Any, Any]]:
-    found: list[dict[Any, Any]] = [{} for _ in range(graph.outs.neighbors.size)]
-    for name, column in graph.columns.items():
-        values = column.values.tolist()
-        have = range(len(found)) if column.missing is None else np.flatnonzero(~column.missing)
-        for link in have:
-            found[link][name] = values[link]
-    return found
-
-
 Ids = NDArray[np.int64]
-
-
-def interleaved(first: Iterable[Any], second: Iterable[Any]) -> list[Any]:
-    """Return [first[0], second[0], first[1], second[1], ...]."""
-    return list(chain.from_iterable(zip(first, second, strict=True)))
 
 
 def numbered(ends: list[Any]) -> tuple[list[Any], Ids]:

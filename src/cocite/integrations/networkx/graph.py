@@ -28,9 +28,6 @@ _NONE = np.empty(0)
 class _Missing:
     """Type of ``MISSING``, the value of an attribute that a link does not have."""
 
-    def __repr__(self) -> str:
-        return "MISSING"
-
 
 MISSING: Any = _Missing()
 
@@ -60,12 +57,12 @@ class Column:
         """Return the column of the selected links."""
         return Column(self.values[links], None if self.missing is None else self.missing[links])
 
-    def cells(self, default: Any = 1) -> NDArray[Any]:
-        """Return the values, with ``default`` for missing ones."""
+    def cells(self) -> NDArray[Any]:
+        """Return the values, with 1 for missing ones."""
         if self.missing is None:
             return self.values
         found = self.values.astype(object)
-        found[self.missing] = default
+        found[self.missing] = 1
         return found
 
 
@@ -162,9 +159,13 @@ class BackendGraph:
         """Return whether u links to v."""
         return u in self and v in self and any(v == other for other in self.neighbors(u))
 
+    @property
+    def kind(self) -> str:
+        """Return the name of NetworkX's class of such graphs."""
+        return f"{'Multi' * self._multigraph}{'Di' * self._directed}Graph"
+
     def __repr__(self) -> str:
-        kind = f"{'Multi' * self._multigraph}{'Di' * self._directed}Graph"
-        return f"<cocite {kind}: {len(self):,} nodes, {self.number_of_edges():,} edges>"
+        return f"<cocite {self.kind}: {len(self):,} nodes, {self.number_of_edges():,} edges>"
 
     # -- for functions of the backend ----------------------------------------------------------
 
@@ -224,9 +225,9 @@ class BackendGraph:
         found = cells.astype(np.float64)
         return found if rows is None or rows.links is None else found[rows.links]
 
-    def vector(self, values: Any, default: float = 0) -> NDArray[np.float64]:
-        """Return a dictionary's values by node, float64[nodes]."""
-        return np.array([values.get(node, default) for node in self.nodes], dtype=float)
+    def vector(self, values: Any) -> NDArray[np.float64]:
+        """Return a dictionary's values by node, 0 where missing, float64[nodes]."""
+        return np.array([values.get(node, 0) for node in self.nodes], dtype=float)
 
     def by_node(self, values: NDArray[np.float64]) -> dict[Any, float]:
         """Return node -> value, as Python floats."""

@@ -13,13 +13,14 @@ import inspect
 from ast import literal_eval
 from collections.abc import Iterator
 from io import BytesIO, StringIO
+from itertools import chain
 from typing import Any
 
 import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.integrations.networkx.convert import interleaved, linked, numbered, numbered_whole
+from cocite.integrations.networkx.convert import linked, numbered, numbered_whole
 from cocite.integrations.networkx.graph import MISSING, BackendGraph, Column, column_of
 from cocite.integrations.networkx.info import FUNCTIONS
 
@@ -52,8 +53,7 @@ def read_edgelist(
         text = path.read()
         whole = _pairs(text, comments, encoding)
         if whole is not None:
-            nodes, numbers = numbered_whole(whole)
-            return _graph(nodes, numbers[::2], numbers[1::2], {}, create_using)
+            return _graph(*numbered_whole(whole), {}, create_using)
         path = BytesIO(text) if isinstance(text, bytes) else StringIO(text)
     ends: list[Any] = []
     attributes: list[dict[Any, Any]] = []
@@ -69,10 +69,10 @@ def read_edgelist(
             attributes.extend({} for _ in range(len(ends) // 2 - 1 - len(attributes)))
             attributes.append(_attributes(rest, data, delimiter))
     attributes.extend({} for _ in range(len(ends) // 2 - len(attributes)) if attributes)
-    nodes, numbers = numbered(ends)
+    numbers = numbered(ends)
     names = dict.fromkeys(name for row in attributes for name in row)
     columns = {name: column_of([row.get(name, MISSING) for row in attributes]) for name in names}
-    return _graph(nodes, numbers[::2], numbers[1::2], columns, create_using)
+    return _graph(*numbers, columns, create_using)
 
 
 def _pairs(text: Any, comments: str | None, encoding: str) -> Ids | None:
@@ -181,38 +181,27 @@ def from_pandas_edgelist(
     edge_key: Any = None,
 ) -> BackendGraph:
     """See :func:`networkx.from_pandas_edgelist`; ``edge_key`` must be None."""
-    names = _headings(df, source, target, edge_attr)
-    try:
-        cells = {name: df[name].tolist() for name in names}
-    except (KeyError, TypeError) as error:
-        raise nx.NetworkXError(f"Invalid edge_attr argument: {edge_attr}") from error
-    nodes, numbers = numbered(interleaved(df[source].tolist(), df[target].tolist()))
-    columns = {name: column_of(values) for name, values in cells.items()}
-    return _graph(nodes, numbers[::2], numbers[1::2], columns, create_using)
-
-
-def _headings(df: Any, source: Any, target: Any, edge_attr: Any) -> list[Any]:
-    if edge_attr is None:
-        return []
+    names = list(edge_attr) if isinstance(edge_attr, list | tuple) else [edge_attr]
     if edge_attr is True:
         names = [name for name in df.columns if name not in (source, target)]
-    else:
-        names = list(edge_attr) if isinstance(edge_attr, list | tuple) else [edge_attr]
     if not names:
         raise nx.NetworkXError(f"Invalid edge_attr argument: No columns found with name: {names}")
-    return names
+    try:
+        cells = {name: df[name].tolist() for name in names if edge_attr is not None}
+    except (KeyError, TypeError) as error:
+        raise nx.NetworkXError(f"Invalid edge_attr argument: {edge_attr}") from error
+    ends = zip(df[source].tolist(), df[target].tolist(), strict=True)
+    columns = {name: column_of(values) for name, values in cells.items()}
+    return _graph(*numbered(list(chain.from_iterable(ends))), columns, create_using)
 
 
 def _graph(
-    nodes: list[Any],
-    sources: Ids,
-    targets: Ids,
-    columns: dict[Any, Column | None],
-    create_using: Any,
+    nodes: list[Any], ends: Ids, columns: dict[Any, Column | None], create_using: Any
 ) -> BackendGraph:
+    """Return a graph of links between ``ends``, interleaved."""
     directed, multigraph = KINDS[create_using]
     have = {name: column for name, column in columns.items() if column is not None}
-    return linked(nodes, sources, targets, have, directed=directed, multigraph=multigraph)
+    return linked(nodes, ends[::2], ends[1::2], have, directed=directed, multigraph=multigraph)
 
 
 OLDEST = (3, 6)
@@ -222,13 +211,8 @@ _SMALL_NODES = 100
 """The same limit for SimRank, in nodes, as NetworkX uses a dense matrix there."""
 
 
-_LIMITED = {
-    "eigenvector_centrality",
-    "katz_centrality",
-    "read_edgelist",
-    "from_scipy_sparse_array",
-    "from_pandas_edgelist",
-}
+_READERS = {"read_edgelist", "from_scipy_sparse_array", "from_pandas_edgelist"}
+_STARTED = {"eigenvector_centrality", "katz_centrality"}
 
 
 def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
@@ -238,7 +222,7 @@ def can_run(name: str, args: Any, kwargs: Any) -> bool | str:
     version = tuple(int(part) for part in nx.__version__.split(".")[:2])
     if version < OLDEST:
         return f"cocite supports NetworkX 3.6 and later; this is {nx.__version__}"
-    if name not in _LIMITED:
+    if name not in _READERS | _STARTED:
         return True
     try:
         return _refused(name, _arguments(name, args, kwargs)) or True
@@ -265,14 +249,15 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
 def _arguments(name: str, args: Any, kwargs: Any) -> dict[str, Any]:
     """Return a call's arguments by name; raises TypeError if the call would."""
     function = getattr(nx, name)
-    bound = inspect.signature(getattr(function, "orig_func", function)).bind(*args, **kwargs)
-    return bound.arguments
+    return (
+        inspect.signature(getattr(function, "orig_func", function)).bind(*args, **kwargs).arguments
+    )
 
 
 def _refused(name: str, given: dict[str, Any]) -> str:
     """Return why the backend does not support a call; "" if it does."""
     nstart = given.get("nstart")
-    if name in ("eigenvector_centrality", "katz_centrality") and nstart is not None:
+    if name in _STARTED and nstart is not None:
         graph = given["G"]
         if len(nstart) != len(graph) or any(node not in graph for node in nstart):
             return "nstart does not have exactly one value for each node"
