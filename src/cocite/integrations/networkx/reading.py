@@ -249,9 +249,8 @@ def should_run(name: str, args: Any, kwargs: Any) -> bool | str:
 def _arguments(name: str, args: Any, kwargs: Any) -> dict[str, Any]:
     """Return a call's arguments by name; raises TypeError if the call would."""
     function = getattr(nx, name)
-    return (
-        inspect.signature(getattr(function, "orig_func", function)).bind(*args, **kwargs).arguments
-    )
+    signature = inspect.signature(getattr(function, "orig_func", function))
+    return signature.bind(*args, **kwargs).arguments
 
 
 def _refused(name: str, given: dict[str, Any]) -> str:
