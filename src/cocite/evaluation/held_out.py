@@ -24,16 +24,16 @@ networks*, without timestamps. That each page keeps a link is our own rule.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
-from cocite.evaluation.judge import Judgment, judge_rows
+from cocite.evaluation.judge import QueryJudge
 from cocite.evaluation.rankers import Ids, Ranker
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
@@ -191,7 +191,7 @@ COMPANY_TITLES = (
 )
 
 
-class CoNeighborGain:
+class CoNeighborGain(QueryJudge):
     """Judge by hidden links. ``queries`` uint32[q] are the pages with company."""
 
     titles = COMPANY_TITLES
@@ -219,26 +219,14 @@ class CoNeighborGain:
         self._ends = [ends for _, ends, _ in found]
         self._gain = [company for _, _, company in found]
 
-    def of(self, rows: NDArray[np.bool_]) -> CoNeighborGain:
+    def of(self, rows: NDArray[np.bool_]) -> Self:
         """Return the judge for the selected pages, bool[queries]."""
         part, at = copy(self), np.flatnonzero(rows)
         part.queries = self.queries[at]
         part._ends, part._gain = [self._ends[i] for i in at], [self._gain[i] for i in at]
         return part
 
-    def __call__(
-        self,
-        ranker: Ranker,
-        *,
-        threads: int = 1,
-        progress: Callable[[int, int], None] = lambda done, total: None,
-    ) -> Judgment:
-        """Judge the ranker on every page. ``progress`` is called with pages (done, total)."""
-        row = partial(self._row, ranker)
-        return judge_rows(row, self.queries.size, self.titles, threads, progress)
-
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
-        """Return the figures of one page, and ones, float64[2, titles]."""
         ids = ranker.related(int(self.queries[at]), CUTOFFS[-1]).ids
         company, ends = self._gain[at], self._ends[at]
         best = np.sort(self._gains[company])[::-1]

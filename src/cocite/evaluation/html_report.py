@@ -9,22 +9,20 @@ Files are written atomically. ``evaluation/report.py`` provides the content.
 
 from __future__ import annotations
 
-import csv
 import html
 import io
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from cocite.errors import UsageError
 from cocite.evaluation.labels import Interval
+from cocite.results import ResultRows, write_csv
 from cocite.storage import check_file, disk, staged_file
-
-_ENDINGS = (".html", ".md", ".csv")
 
 
 class ReportTable(NamedTuple):
@@ -53,35 +51,23 @@ def check_report(output: str | os.PathLike[str], overwrite: bool) -> Path:
     path = Path(output)
     if path.suffix != ".html":
         raise UsageError(f"{path} ends in {path.suffix!r}; a report ends in .html")
-    for ending in _ENDINGS:
+    for ending in (".html", ".md", ".csv"):
         check_file(path.with_suffix(ending), overwrite)
     return path
 
 
-def write_page(
-    path: Path, page: ReportPage, titles: Sequence[str], figures: Iterable[Sequence[Any]]
-) -> Path:
+def write_page(path: Path, page: ReportPage, figures: ResultRows) -> Path:
     """Write the page as .html and .md files, and its ``figures`` as a .csv file."""
     rows = io.StringIO()
-    writer = csv.writer(rows, lineterminator="\n")
-    writer.writerow(titles)
-    writer.writerows(["" if _missing(cell) else cell for cell in row] for row in figures)
-    _write(path.with_suffix(".csv"), rows.getvalue())
-    _write(path.with_suffix(".md"), _markdown(page))
-    _write(path, _html(page))
+    write_csv(figures, rows)
+    for ending, text in (
+        (".csv", rows.getvalue()),
+        (".md", _markdown(page)),
+        (".html", _html(page)),
+    ):
+        with staged_file(path.with_suffix(ending)) as file:
+            disk.write(file, text.encode("utf-8", errors="surrogateescape"))
     return path
-
-
-def _write(path: Path, text: str) -> None:
-    with staged_file(path) as file:
-        disk.write(file, text.encode("utf-8", errors="surrogateescape"))
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-# -- cells -----------------------------------------------------------------------------------------
 
 
 def interval_text(found: Interval) -> str:
@@ -149,11 +135,8 @@ def _html(page: ReportPage) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{title}</title><style>{_STYLE}</style></head><body>",
         f"<h1>{title}</h1>{_facts(page.facts)}{_explained(page.explained)}",
+        *map(_table, page.tables),
     ]
-    for table in page.tables:
-        pieces.append(f"<h2>{html.escape(table.heading)}</h2>")
-        pieces += [f"<p>{html.escape(table.remark)}</p>"] if table.remark else []
-        pieces.append(_table(table.titles, table.rows, table.words))
     if page.notes:
         notes = "".join(f"<li>{html.escape(note)}</li>" for note in page.notes)
         pieces.append(f"<h2>Left out</h2><ul>{notes}</ul>")
@@ -186,13 +169,16 @@ def _cell(text: str) -> str:
     return f"{html.escape(text[: interval.start()])} <small>{html.escape(interval[1])}</small>"
 
 
-def _table(titles: Sequence[str], rows: Sequence[Sequence[str]], words: bool) -> str:
+def _table(shown: ReportTable) -> str:
+    heading, titles, rows, remark, words = shown
+    above = f"<h2>{html.escape(heading)}</h2>\n"
+    above += f"<p>{html.escape(remark)}</p>\n" if remark else ""
     kind = ' class="words"' if words else ""
     head = "".join(f"<th>{html.escape(title)}</th>" for title in titles)
     body = "".join(
         "<tr>" + "".join(f"<td>{_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )
     table = f'<div class="scroll"><table{kind}><tr>{head}</tr>{body}</table></div>'
-    if len(rows) <= _FOLDED:
-        return table
-    return f"<details><summary>{len(rows):,} rows</summary>{table}</details>"
+    if len(rows) > _FOLDED:
+        table = f"<details><summary>{len(rows):,} rows</summary>{table}</details>"
+    return above + table

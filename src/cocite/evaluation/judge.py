@@ -37,12 +37,12 @@ Järvelin, Kekäläinen 2002 for nDCG; Lin, King, Lyu 2006, *PageSim*, section 6
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -157,15 +157,6 @@ class Content:
         self._has = np.zeros(nodes, bool)
         self._has[ids] = True
 
-    @property
-    def vectors(self) -> Any:
-        """Return the vectors, a sparse matrix [nodes, words] whose rows have norm 1 or 0."""
-        return self._vectors
-
-    def has(self, node: int) -> bool:
-        """Return whether ``node`` has a text."""
-        return bool(self._has[node])
-
     def cosines(self, node: int, others: NDArray[np.uint32]) -> NDArray[np.float64]:
         """Return the cosines between the texts of ``node`` and ``others``, float64[others]."""
         rows = self._vectors[others.astype(np.int64)]
@@ -177,7 +168,7 @@ class Content:
 
     def delta(self, node: int, hits: NDArray[np.uint32], depth: int) -> NDArray[np.float64]:
         """Return the mean cosines of the best T = 1..depth hits; NaN if ``node`` has no text."""
-        if not self.has(node):
+        if not self._has[node]:
             return np.full(depth, np.nan)
         found = np.zeros(depth)
         hits = hits[:depth]
@@ -288,30 +279,43 @@ class Judgment:
         return {title: bootstrap.interval(ratios[:, i]) for i, title in enumerate(self.titles)}
 
 
-def judge_rows(
-    row: Callable[[int], NDArray[np.float64]],
-    queries: int,
-    titles: tuple[str, ...],
-    threads: int,
-    progress: Progress,
-) -> Judgment:
-    """Judge queries in threads. ``row(i)`` returns the numerators and denominators of query i,
-    float64[2, titles]. ``progress`` is called with queries (done, total).
-    """
-    parts, wholes = (np.zeros((queries, len(titles))) for _ in range(2))
-    batches = [range(low, min(low + _BATCH, queries)) for low in range(0, queries, _BATCH)]
+class QueryJudge(ABC):
+    """Computes the figures ``titles`` of rankers, one query after another."""
 
-    def work(batch: range) -> range:
-        for at in batch:
-            parts[at], wholes[at] = row(at)
-        return batch
+    titles: tuple[str, ...]
+    queries: NDArray[np.uint32]
 
-    for batch in in_order([work] * threads, batches):
-        progress(batch.stop, queries)
-    return Judgment(titles, parts, wholes)
+    @abstractmethod
+    def of(self, rows: NDArray[np.bool_]) -> Self:
+        """Return the judge for the selected queries, bool[queries]."""
+
+    @abstractmethod
+    def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
+        """Return the numerators and denominators of query ``at``, float64[2, titles]."""
+
+    def __call__(
+        self,
+        ranker: Ranker,
+        *,
+        threads: int = 1,
+        progress: Progress = lambda done, total: None,
+    ) -> Judgment:
+        """Judge a ranker on all queries. ``progress`` is called with queries (done, total)."""
+        count = self.queries.size
+        parts, wholes = (np.zeros((count, len(self.titles))) for _ in range(2))
+        batches = [range(low, min(low + _BATCH, count)) for low in range(0, count, _BATCH)]
+
+        def work(batch: range) -> range:
+            for at in batch:
+                parts[at], wholes[at] = self._row(ranker, at)
+            return batch
+
+        for batch in in_order([work] * threads, batches):
+            progress(batch.stop, count)
+        return Judgment(self.titles, parts, wholes)
 
 
-class Judge:
+class Judge(QueryJudge):
     """Judges rankers by labels and texts."""
 
     def __init__(
@@ -346,36 +350,21 @@ class Judge:
         self._familial, self._relevance, self._content = familial, relevance, content
         self._cutoffs, self._depth, self._top = sorted(set(cutoffs)), depth, top
         self._totals = [relevance.same_count(int(q)) for q in queries] if relevance else []
-        self.titles = self._titles()
-
-    def _titles(self) -> tuple[str, ...]:
         titles = ["hits", "answered"]
-        titles += ["gamma", "gamma_macro"] if self._familial else []
-        if self._relevance:
+        titles += ["gamma", "gamma_macro"] if familial else []
+        if relevance:
             titles += [f"{kind}@{k}" for kind in (*_RELEVANCE, *_FILLED) for k in self._cutoffs]
-        titles += [f"content@{t + 1}" for t in range(self._depth)] if self._content else []
-        return tuple(titles)
+        titles += [f"content@{t + 1}" for t in range(depth)] if content else []
+        self.titles = tuple(titles)
 
-    def __call__(
-        self,
-        ranker: Ranker,
-        *,
-        threads: int = 1,
-        progress: Progress = lambda done, total: None,
-    ) -> Judgment:
-        """Judge a ranker on all queries. ``progress`` is called with queries (done, total)."""
-        row = partial(self._row, ranker)
-        return judge_rows(row, self.queries.size, self.titles, threads, progress)
-
-    def of(self, rows: NDArray[np.bool_]) -> Judge:
-        """Return a judge for the selected queries, bool[queries]."""
+    def of(self, rows: NDArray[np.bool_]) -> Self:
+        """Return the judge for the selected queries, bool[queries]."""
         part = copy(self)
         part.queries = self.queries[rows]
         part._totals = [total for total, row in zip(self._totals, rows, strict=False) if row]
         return part
 
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
-        """Return the numerators and denominators of a query, float64[2, figures]."""
         node = int(self.queries[at])
         ids, scores = ranker.related(node, self._longest or ranker.nodes)
         parts, wholes = [float(ids.size), float(ids.size > 0)], [1.0, 1.0]

@@ -70,6 +70,11 @@ class Labels:
         lengths = Counter(len(self.paths[label]) for label in self.labels.tolist())
         return max(lengths, key=lambda length: (lengths[length], length))
 
+    def of(self, node: int) -> tuple[str, ...]:
+        """Return the labels of a node, as text."""
+        own = self.labels[self.nodes == node].tolist()
+        return tuple(".".join(self.paths[label]) for label in own)
+
     def collapsed(self, depth: int | None = None) -> Hierarchy:
         """Return the classes at ``depth``, by default those of whole labels."""
         deepest = max(map(len, self.paths))

@@ -15,7 +15,7 @@ Measures without samples are built locally. Results are byte-identical.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -24,9 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import GRAINS
-from cocite.errors import UsageError
 from cocite.graph import Graph
-from cocite.index.cluster import connected
+from cocite.index.cluster import spread_on
 from cocite.index.layouts.reader import NODE_SCRATCH, pages_memory, release_pages
 from cocite.measures import SAMPLES, Value
 from cocite.resources import Resources, require, reserve, resident
@@ -165,14 +164,6 @@ def builds_on(
     Raises :class:`UsageError` and connection errors.
     """
     means = Resources.checked(threads, memory)
-    if cluster is None:
-        if staging_url is not None:
-            raise UsageError(
-                "--staging-url (staging_url=...) applies only to builds on a cluster; add "
-                "--cluster (cluster=...)"
-            )
-        yield Builds(means)
-        return
-    with ExitStack() as stack:
-        reached = stack.enter_context(connected(cluster))
+    with spread_on(cluster, None, staging_url) as spread:
+        reached = None if spread is None else spread.cluster
         yield Builds(means, reached, (threads, memory), staging_url)

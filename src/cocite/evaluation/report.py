@@ -28,10 +28,10 @@ from cocite.evaluation.html_report import (
 from cocite.evaluation.judge import Figures, headline
 from cocite.evaluation.points import JudgePlan, Point
 from cocite.evaluation.truth import ExampleHit, ExamplePage, Truth
-from cocite.io.writers import TABLES, Target, check_output, kinds_of, target_of
+from cocite.io.writers import TABLES, Target, Types, check_output, kinds_of, target_of
 from cocite.options.common import OutputOptions
 from cocite.resources import format_size
-from cocite.results import Document, ResultRows, columns_of
+from cocite.results import Document, ResultRows, Writable, columns_of
 
 TITLES = ("method", "measure", "direction", "figure", "estimate", "low", "high")
 
@@ -225,7 +225,7 @@ def figures_target(output: OutputOptions, *, safe: bool = False) -> Path | Targe
 
 
 @dataclass(frozen=True)
-class StudyDocument(Document):
+class StudyDocument(Document, Writable):
     """The results of a study."""
 
     study: Study
@@ -265,29 +265,24 @@ class StudyDocument(Document):
         place = OutputOptions(output=os.fspath(output), output_format=kind, overwrite=overwrite)
         target = figures_target(place, safe=safe)
         if isinstance(target, Path):
-            return self._write_report(target, overwrite, command)
+            return self._write_report(target, command)
         assert target is not None
         self.write_table(target)
         return Path(output)
 
-    def write_to(self, to: str, *, overwrite: bool = False, append: bool = False) -> None:
-        """Write all figures to a database table, such as ``"sqlite:///site.db#figures"``.
-
-        Raises the errors of :func:`~cocite.io.writers.databases.database_target`.
-        """
-        target = figures_target(OutputOptions(to=to, overwrite=overwrite, append=append))
-        assert isinstance(target, Target)
-        self.write_table(target)
-
     def write_table(self, target: Target) -> None:
         """Write all figures as a table."""
-        titles, rows = self.rows()
-        types = {title: "DOUBLE" if title in _NUMBERS else "VARCHAR" for title in titles}
-        cells = [[None if cell == "" else cell for cell in row] for row in rows]
-        lists = {title: [row[at] for row in cells] for at, title in enumerate(titles)}
+        types = self._types()
+        cells = [[None if cell == "" else cell for cell in row] for row in self.rows().rows]
+        lists = {title: [row[at] for row in cells] for at, title in enumerate(types)}
         target.write_table([columns_of(lists, types)], types)
 
-    def _write_report(self, path: Path, overwrite: bool, command: str) -> Path:
+    _write = write_table
+
+    def _types(self) -> Types:
+        return {title: "DOUBLE" if title in _NUMBERS else "VARCHAR" for title in TITLES}
+
+    def _write_report(self, path: Path, command: str) -> Path:
         study = self.study
         origin = {
             "graph": study.graph,
@@ -304,4 +299,4 @@ class StudyDocument(Document):
             tables=list(method_tables(study, deciding(study.methods))),
             notes=study.notes,
         )
-        return write_page(check_report(path, overwrite), page, TITLES, long_rows(study.methods))
+        return write_page(path, page, self.rows())

@@ -152,10 +152,8 @@ class Examples:
         self._nodes = [int(node) for node in sample_pages(truth.queries, _PAGES, seed)]
         self._classes = truth.labels.collapsed() if truth.labels else None
         ids = np.array(self._nodes, np.uint32)
-        found = zip(names.names(ids), self._titles_of(ids), self._nodes, strict=True)
-        self.pages = [
-            ExamplePage(name, _labels_of(truth.labels, node), title) for name, title, node in found
-        ]
+        labels = [truth.labels.of(node)[:_LABELS] if truth.labels else () for node in self._nodes]
+        self.pages = [*map(ExamplePage, names.names(ids), labels, self._titles_of(ids))]
 
     def _titles_of(self, ids: NDArray[np.uint32]) -> list[str]:
         return [""] * ids.size if self._titles is None else self._titles.of(ids)
@@ -170,11 +168,3 @@ class Examples:
             titles = self._titles_of(ids)
             found = zip(self._names.names(ids), scores.tolist(), alike, titles, strict=True)
             page.hits[method] = [ExampleHit(*each) for each in found]
-
-
-def _labels_of(labels: Labels | None, node: int) -> tuple[str, ...]:
-    """Return the first labels of a node, as text."""
-    if labels is None:
-        return ()
-    own = labels.labels[labels.nodes == node].tolist()
-    return tuple(".".join(labels.paths[label]) for label in own[:_LABELS])

@@ -47,7 +47,7 @@ from cocite.evaluation.held_out import (
     hidden_pairs,
     hide_links,
 )
-from cocite.evaluation.judge import Judge
+from cocite.evaluation.judge import QueryJudge
 from cocite.evaluation.labels import Bootstrap, Interval
 from cocite.evaluation.points import DataPlan, JudgePlan, Point, called
 from cocite.evaluation.rankers import Builds, Ids, IndexRanker, builds_on, judging_resources
@@ -116,7 +116,7 @@ class Tuning:
         self._since = resident()
         self._hidden: int | None = None
         self._candidates: Ids | None = None
-        self._last: dict[Point, int] = {}
+        self._last: dict[Point, tuple[int, TrialRecord]] = {}
 
     def run(self) -> TuningResult:
         """Run all rounds."""
@@ -159,7 +159,7 @@ class Tuning:
 
     # -- judges ----------------------------------------------------------------------------------
 
-    def _gain(self) -> Judge | CoNeighborGain:
+    def _gain(self) -> QueryJudge:
         """Hide links and return the judge by company."""
         plan, graph = self._plan, self._graph
         self._progress("hiding links", 0, 0, "")
@@ -175,7 +175,7 @@ class Tuning:
         pages = sample_pages(able, plan["queries"], self._seed)
         return CoNeighborGain(graph, self._shown, hidden, pages, memory)
 
-    def _labeled(self) -> Judge | CoNeighborGain:
+    def _labeled(self) -> QueryJudge:
         """Return the judge by labels, on the whole graph."""
         plan, self._shown = self._plan, self._graph
         judging = JudgePlan(queries=plan["queries"])
@@ -219,25 +219,29 @@ class Tuning:
         judge, chosen = self._judge.of(rows), self._choosing[rows]
         found: dict[Point, float] = {}
         shared: dict[Any, list[Point]] = {}
+
+        def record_of(each: Point) -> TrialRecord | None:
+            return self._records.get(turn, self._at(turn, each))
+
         for each in points:
             shared.setdefault(self._at(turn, each).index_key, []).append(each)
         total, done, late = len(points), 0, 0
         for group in shared.values():
             needed = not found or any(each in group for each in usual)
             self._until = float("inf") if needed else self._seconds * _UNTIL[turn - 1]
-            todo = [p for p in group if self._records.get(turn, self._at(turn, p)) is None]
+            todo = [p for p in group if record_of(p) is None]
             self._progress(f"round {turn} of {_ROUNDS}", done, total, called(group[0]))
             try:
                 if todo:
                     self._try(turn, todo, judge)
             except _TimeUp:
-                late += sum(self._records.get(turn, self._at(turn, p)) is None for p in group)
+                late += sum(record_of(p) is None for p in group)
             except (ResourceError, UsageError) as error:
                 self._notes.append(f"{called(group[0])} is left out: {error}")
             for each in group:
-                record = self._records.get(turn, self._at(turn, each))
+                record = record_of(each)
                 if record is not None:
-                    self._last[each] = turn
+                    self._last[each] = turn, record
                     found[each] = record.judgment.of(chosen).value(self._by)
             done += len(group)
         if late:
@@ -259,7 +263,7 @@ class Tuning:
         settings = dict(each.build) | {"samples": fewer}
         return Point(each.measure, each.direction, tuple(sorted(settings.items())), each.ask)
 
-    def _try(self, turn: int, points: Sequence[Point], judge: Judge | CoNeighborGain) -> None:
+    def _try(self, turn: int, points: Sequence[Point], judge: QueryJudge) -> None:
         """Build the points' common index and judge each point."""
         first, place = self._at(turn, points[0]), self._folder / "tried.index"
         disk.remove_tree(place)
@@ -296,7 +300,7 @@ class Tuning:
     def _result(self, usual: Point | None, three: dict[Point, float]) -> TuningResult:
         """Return the choice and the results of all candidates."""
         graph, by, labels = self._graph, self._by, self._options.labels
-        records = {p: self._record(p) for p in self._last}
+        records = {p: record for p, (_, record) in self._last.items()}
         choosing, judging = self._choosing, ~self._choosing
         chose, judged_by = int(choosing.sum()), int(judging.sum())
         first = next(iter(three))
@@ -319,12 +323,12 @@ class Tuning:
             margin = 0.0
             if labels is None and usual in judged:
                 margin = judged[usual].value / _MARGIN
-            choice = first, level, usual if usual in three else None, sizes, held, margin
-            chosen, reason = decided(*choice)
+            default = usual if usual in three else None
+            chosen, reason = decided(first, level, default, sizes, held, margin)
         self._notes += self._few_pages(chose, judged_by, labels is not None)
         tried = {}
-        for each, turn in self._last.items():
-            rows, record = choosing[self._part(turn)], records[each]
+        for each, (turn, record) in self._last.items():
+            rows = choosing[self._part(turn)]
             figures = record.judgment.of(rows).figures(Bootstrap(int(rows.sum()), seed=self._seed))
             tried[each] = Trial(
                 called(each),
@@ -373,12 +377,6 @@ class Tuning:
             "to be reliable, and another --seed may change the choice. Use all pages with "
             f"--queries 0, or {more}"
         ]
-
-    def _record(self, each: Point) -> TrialRecord:
-        turn = self._last[each]
-        found = self._records.get(turn, self._at(turn, each))
-        assert found is not None
-        return found
 
 
 FIGURE, LABELS_FIGURE = "company@50", "precision@10"

@@ -105,7 +105,7 @@ class IndexBuild:
         self.parts = [self._part(plan) for plan in options.parts]
 
     def _page_filter(self) -> Ids | None:
-        """Return the ids of the selected pages, ascending, or None for all pages."""
+        """Return the selected pages' ids, ascending, or None for all pages."""
         keep = self.options.only_nodes
         return None if keep is None else keep.ids(self.graph)
 
@@ -115,17 +115,17 @@ class IndexBuild:
         return None if texts is None else TextFiles(texts)
 
     def _part(self, plan: PartPlan) -> PartBuild:
-        links, directory = partial(self._links, plan), self._draft.path
+        links, graph, folder = partial(self._links, plan), self.graph, self._draft.path.absolute()
+        named = graph.path.absolute(), graph.digest, plan
+        verify = graph.store.verifying
         if not is_sampled(plan.layout):
-            return WholePart(plan, self.graph, links, directory, self._means, self._spread)
+            whole = SampleWork(*named, range(0), self._means, folder, verify)
+            return WholePart(whole, graph, links, self._spread)
         samples = shard_samples(plan, self.nodes, self._means.shard)
         self._shards.append(samples)
         numbers, kept = self._numbers(plan, samples)
-        means, graph = self._means.up_to(plan.settings[SAMPLES]), self.graph
-        work = SampleWork(
-            *(graph.path.absolute(), graph.digest, plan, numbers, means, directory.absolute()),
-            verify=graph.store.verifying,
-        )
+        means = self._means.up_to(plan.settings[SAMPLES])
+        work = SampleWork(*named, numbers, means, folder, verify)
         # Fail now if the links exceed the memory; in-links and out-links are of equal size.
         way = "any" if plan.direction == "any" else "in"
         own = links_of(graph, way, means.memory, weighted=plan.weighted)
@@ -317,7 +317,7 @@ class IndexBuild:
         live, traffic = sum(part.live_steps for part in self.parts), None
         for sent in (part.traffic for part in self.parts):
             traffic = traffic if sent is None else sent.plus_all(traffic)
-        path = self._publish(*self._make_ready(refining))
+        path = self._publish(refining)
         return BuildReport(
             units=self.units - before,
             finished=self.finished[0] - finished,
@@ -347,8 +347,9 @@ class IndexBuild:
             facts |= made[1]
         return files, facts
 
-    def _publish(self, files: dict[str, Entry], refined: dict[str, Any]) -> Path:
+    def _publish(self, refining: SweepReport) -> Path:
         """Collect the parts' files, copy the names, and write the manifest."""
+        files, refined = self._make_ready(refining)
         for part in self.parts:
             files |= part.publish()
         names = self._copy_names()

@@ -16,7 +16,7 @@ import os
 import secrets
 import shutil
 import socket
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -75,24 +75,24 @@ class SampleWork:
 
     # -- in any process ------------------------------------------------------------------
 
-    def links(self) -> Links:
-        """Return the links that the part follows, verified once per process.
-
-        Raises a :class:`~cocite.errors.StoreError`, or :class:`UsageError` if the graph has another
-        digest.
+    def _verified(self) -> Graph:
+        """Open the graph, verified once per process. Raises a :class:`~cocite.errors.StoreError`,
+        or :class:`UsageError` if it has another digest.
         """
-        found = _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
-        plan = self.plan
+        return _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
+
+    def links(self) -> Links:
+        """Return the links that the part follows, after verifying the graph."""
+        found, plan = self._verified(), self.plan
         if plan.wanted is not None:
             plan.wanted.check()
         return links_of(found, plan.direction, self.means.memory, weighted=plan.weighted)
 
     def builder(self) -> WholeBuilder:
         """Return the builder for chunks of a part without samples, after verifying the graph."""
-        found = _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
-        plan, memory = self.plan, self.means.memory
+        found, plan = self._verified(), self.plan
         way = "out" if plan.direction == "both" else plan.direction
-        links = links_of(found, way, memory, weighted=plan.weighted)
+        links = links_of(found, way, self.means.memory, weighted=plan.weighted)
         return whole_builder(plan.layout)(found, links, plan, self.means)
 
     def fit(self, links: Links) -> MemoryPlan:
@@ -110,13 +110,10 @@ class SampleWork:
     def write(self, links: Links | None = None) -> BuiltShard:
         """Write the samples as one shard, with its note."""
         links = self.links() if links is None else links
-        blobs, live = in_order(self.makers(links, self.fit(links)), self.numbers), 0
-        with closing(write_shard(self.shard, blobs)) as writing:
-            while True:
-                try:
-                    live += sum(next(writing).live)
-                except StopIteration as done:
-                    return BuiltShard(self.numbers.start, done.value, live)
+        live: list[int] = []
+        blobs = in_order(self.makers(links, self.fit(links)), self.numbers)
+        note = write_shard(self.shard, blobs, lambda blob: live.extend(blob.live))
+        return BuiltShard(self.numbers.start, note, sum(live))
 
     def keep(self, note: Note) -> None:
         """Write the note of an existing shard."""
@@ -148,8 +145,8 @@ def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, in
 # -- shards and their notes --------------------------------------------------------------
 
 
-def write_shard(path: Path, blobs: Iterable[Blob]) -> Generator[Blob, None, Note]:
-    """Write a shard, then its note. Yields each blob after writing it, and returns the note."""
+def write_shard(path: Path, blobs: Iterable[Blob], report: Callable[[Blob], object]) -> Note:
+    """Write a shard, then its note, which is returned. ``report`` is called with each blob."""
     members, digests = [], []
     with staged_file(path) as file, ArrayWriter(file, np.uint32) as writer:
         for blob in blobs:
@@ -157,7 +154,7 @@ def write_shard(path: Path, blobs: Iterable[Blob]) -> Generator[Blob, None, Note
                 writer.write(part)
             members.append(blob.members)
             digests.append(blob.digest)
-            yield blob
+            report(blob)
     note = {"entry": writer.finished.to_json(), "members": members, "digests": digests}
     _write_note(path, note)
     return note

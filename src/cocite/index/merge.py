@@ -18,9 +18,9 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import count, pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self, TypeVar
 
@@ -145,15 +145,9 @@ class Merge:
             index.store.advise(Access.THROUGH)
         self._check_room()
         progress(0, self.units)
-        files = self._others()
-        done = 0
+        files, done = self._others(), count(1)
         for number in self._sampled:
-            for blob_or_files in self._part(number):
-                if isinstance(blob_or_files, Blob):
-                    done += 1
-                    progress(done, self.units)
-                else:
-                    files |= blob_or_files
+            files |= self._part(number, lambda blob: progress(next(done), self.units))
         return self._draft.publish(Manifest("index", self._facts(), files))
 
     def _check_room(self) -> None:
@@ -167,8 +161,8 @@ class Merge:
 
     # -- samples -----------------------------------------------------------------------
 
-    def _part(self, number: int) -> Iterator[Blob | dict[str, Entry]]:
-        """Write a part's shards; yield each sample, and finally the file entries."""
+    def _part(self, number: int, report: Callable[[Blob], object]) -> dict[str, Entry]:
+        """Write a part's shards; return the entries of its files."""
         plan, folder = self._options.parts[number], self._draft.path
         sources = self._sources(number)
         notes: dict[str, Note] = {}
@@ -176,8 +170,8 @@ class Merge:
             some = sources[low : low + self._cut[number]]
             name = plan.prefix + shard_file(self.numbers.start + low)
             blobs = (source.blob() for source in some)
-            notes[name] = yield from write_shard(folder / name, blobs)
-        yield finish_part(folder, plan, notes, self._indexes[0].nodes, _ROOM)
+            notes[name] = write_shard(folder / name, blobs, report)
+        return finish_part(folder, plan, notes, self._indexes[0].nodes, _ROOM)
 
     def _sources(self, number: int) -> list[_Source]:
         """Return the sources of a part's samples, ordered by number."""
@@ -336,8 +330,8 @@ def _held(indexes: Sequence[StoredIndex]) -> tuple[range, Bools, Ints]:
     span = range(min(each.start for each in numbers), max(each.stop for each in numbers))
     if len(span) > MAX_SAMPLES:
         raise UsageError(f"{len(span):,} samples exceed the maximum of {MAX_SAMPLES:,}")
-    count = sum(map(_has_samples, indexes[0].parts))
-    there, whole = np.zeros((count, len(span)), bool), np.zeros(len(span), np.int64)
+    parts = sum(map(_has_samples, indexes[0].parts))
+    there, whole = np.zeros((parts, len(span)), bool), np.zeros(len(span), np.int64)
     for index in indexes:
         own = np.zeros_like(there)
         for row, part in enumerate(filter(_has_samples, index.parts)):

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +36,6 @@ from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import sampled_builder, sampled_format, whole_builder
 from cocite.measures import SAMPLES
-from cocite.resources import Resources
 from cocite.storage import (
     Access,
     ArrayWriter,
@@ -91,14 +90,9 @@ class CarriedShards:
     ) -> None:
         self.numbers = numbers
         self._part, self._ids, self._nodes, self._threads = part, ids, nodes, threads
-        self._base = part.freshness.numbers.start
-        begins = [self._base + each.first for each in part.shards]
-        found = [
-            range(begin, begin + each.samples)
-            for begin, each in zip(begins, part.shards, strict=True)
-        ]
+        self._begins = [shard.number for shard in part.shards]
+        found = [range(shard.number, shard.number + shard.samples) for shard in part.shards]
         whole = [each for each in found if same and each.start >= numbers.start]
-        self._begins = begins
         self._linked = set(whole) if len(whole) <= _MOST_LINKED else set[range]()
         self.shards: Sequence[range] = list(_cut(numbers, self._linked, shard))
 
@@ -114,7 +108,8 @@ class CarriedShards:
             disk.link(store.path / name, path)
         except OSError:
             copy_array(store.path / name, path, entry)
-        places = slice(shard.start - self._base, shard.stop - self._base)
+        oldest = self._part.freshness.numbers.start
+        places = slice(shard.start - oldest, shard.stop - oldest)
         counts, digests = self._part.array(MEMBERS)[places], self._part.array(DIGESTS)[places]
         note = {"members": counts.tolist(), "digests": digests.tolist()}
         return {"entry": entry.to_json(), **note}
@@ -122,11 +117,11 @@ class CarriedShards:
     def makers(self) -> list[Maker]:
         """Return one maker per thread; raises :class:`Damaged` if a retained shard is damaged."""
         part, ids = self._part, self._ids()
-        for shard, begin in zip(part.shards, self._begins, strict=True):
-            numbers = range(begin, begin + shard.samples)
+        for shard in part.shards:
+            numbers = range(shard.number, shard.number + shard.samples)
             if numbers.stop > self.numbers.start and numbers not in self._linked:
                 advise(Access.THROUGH, shard.words)
-                part.store.require(part.prefix + shard_file(begin))
+                part.store.require(part.prefix + shard_file(shard.number))
         carry = sampled_builder(part.layout).carrier(ids, self._nodes, part.settings)
 
         def make(sample: int) -> Blob:
@@ -287,26 +282,24 @@ class ShardedPart:
     def _make(
         self, shards: Sequence[range], makers: Callable[[], list[Maker]], progress: Progress
     ) -> None:
-        missing = self._missing(shards)
-        todo = [sample for shard in missing for sample in shard]
-        done = self.done
-        if not todo:
+        missing, done = self._missing(shards), self.done
+        if not missing:
             return
-        blobs = in_order(makers(), todo)
+        blobs = in_order(makers(), chain.from_iterable(missing))
+
+        def report(blob: Blob) -> None:
+            nonlocal done
+            done += 1
+            self.live_steps += sum(blob.live)
+            progress(done, self.units)
+
         try:
             for shard in missing:
-                with closing(self._written(shard, islice(blobs, len(shard)))) as written:
-                    for blob in written:
-                        done += 1
-                        self.live_steps += sum(blob.live)
-                        progress(done, self.units)
+                path, own = self.work.of(shard).shard, islice(blobs, len(shard))
+                self._notes[shard.start] = write_shard(path, own, report)
         finally:
             blobs.close()  # type: ignore[attr-defined]
             self.close()  # free memory for the next part
-
-    def _written(self, shard: range, blobs: Iterator[Blob]) -> Generator[Blob]:
-        """Write one shard and its note; yield each blob after writing it."""
-        self._notes[shard.start] = yield from write_shard(self.work.of(shard).shard, blobs)
 
     def close(self) -> None:
         """Free the makers and their scratch space."""
@@ -365,33 +358,27 @@ class WholePart:
 
     def __init__(
         self,
-        plan: PartPlan,
+        work: SampleWork,
         graph: Graph,
         links: Callable[[], Links],
-        directory: Path,
-        means: Resources,
         spread: ClusterBuild | None = None,
     ) -> None:
-        self.plan, self.units = plan, graph.nodes
-        self._graph, self._links, self._directory = graph, links, directory
-        self._means, self._spread = means, spread
+        self._work, self.plan, self.units = work, work.plan, graph.nodes
+        self._graph, self._links, self._spread = graph, links, spread
         self._files: dict[str, Entry] = {}
         self._built: WholeBuilder | None = None
         self._logged = 0
 
     @property
     def _note(self) -> Path:
-        return self._directory / (self.plan.prefix + "whole.json")
+        return self._work.folder / (self.plan.prefix + "whole.json")
 
     def _layout(self) -> WholeBuilder:
         if self._built is None:
             kind = whole_builder(self.plan.layout)
-            self._built = kind(self._graph, self._links(), self.plan, self._means)
+            self._built = kind(self._graph, self._links(), self.plan, self._work.means)
             if self._spread is not None and self._built.spreads:
-                graph, means = self._graph, self._means
-                named = graph.path.absolute(), graph.digest, self.plan, range(0), means
-                work = SampleWork(*named, self._directory, verify=graph.store.verifying)
-                self._built.elsewhere = partial(self._spread.pieces, work)
+                self._built.elsewhere = partial(self._spread.pieces, self._work)
         return self._built
 
     def resume(self) -> None:
@@ -399,7 +386,8 @@ class WholePart:
         try:
             note = json.loads(self._note.read_bytes())
             files = {name: Entry.from_json(name, value) for name, value in note.items()}
-            whole = all(checksum(self._directory / n, e) == e.xxh3_128 for n, e in files.items())
+            folder = self._work.folder
+            whole = all(checksum(folder / n, e) == e.xxh3_128 for n, e in files.items())
         except (OSError, ValueError, AttributeError, Damaged):
             return
         self._files = files if whole else {}
@@ -409,7 +397,7 @@ class WholePart:
         """Return the number of finished nodes, including those in logs."""
         if self._files:
             return self.units
-        return self._logged if any(self._directory.glob(f"{self.plan.prefix}*.log")) else 0
+        return self._logged if any(self._work.folder.glob(f"{self.plan.prefix}*.log")) else 0
 
     def estimate(self) -> PartEstimate:
         """Return the layout's estimate."""
@@ -429,7 +417,7 @@ class WholePart:
             self._logged = min(done, most)
             progress(done, total)
 
-        self._files = layout.write(self._directory, report)
+        self._files = layout.write(self._work.folder, report)
         note = {name: entry.to_json() for name, entry in self._files.items()}
         with staged_file(self._note) as file:
             disk.write(file, json.dumps(note).encode())

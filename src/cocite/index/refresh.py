@@ -11,9 +11,9 @@ graph. They are removed from the log once an index of that graph is published.
 If the newest samples already come from this graph, nothing changes unless ``force`` is true;
 otherwise each repetition of the command would replace more samples.
 
-A refresh costs as much as building the new samples, plus one pass over the retained samples that
-are not linked. Besides the memory of a build, it needs one blob and 8 bytes per node for each
-thread, and 64 bytes per node to match names.
+Costs a build of the new samples, and a pass over the retained samples that are not linked. Besides
+the memory of a build, it needs one blob and 8 bytes per node for each thread, and 64 bytes per node
+to match names.
 """
 
 from __future__ import annotations
@@ -71,9 +71,7 @@ _LOOKED_UP, _LEAST_FAMILIAR = 1000, 0.1
 def graph_with_links(
     index: str | os.PathLike[str], graph: Graph, means: Resources, options: RefreshOptions
 ) -> Graph:
-    """Return the graph from which to refresh ``index``. With ``options.add_links``, the links that
-    a server accepted for the index are first added to the graph.
-    """
+    """Return the graph from which to refresh ``index``, after adding links if asked."""
     if not options.add_links:
         return graph
     if options.local:
@@ -91,8 +89,7 @@ def graph_with_links(
         return graph
     _log.info(f"adding {len(links):,} link{'s' * (len(links) > 1)} to {graph.path}")
     graph.check()
-    given: dict[str, Any] = {"memory": means.total, "threads": means.threads}
-    graph.with_links(links, graph.path, overwrite=True, **given)
+    graph.with_links(links, graph.path, overwrite=True, memory=means.total, threads=means.threads)
     return Graph.open(graph.path)
 
 
@@ -111,8 +108,8 @@ def same_options(index: StoredIndex) -> BuildOptions:
 
 
 def graph_before(index: StoredIndex, verify: bool, otherwise: str) -> Graph:
-    """Open the graph from which an index was built, at the recorded path. Raises
-    :class:`UsageError` with the advice ``otherwise`` if this graph is missing or has changed.
+    """Open the graph of an index, at the recorded path. If it is missing or has changed, raises
+    :class:`UsageError` with the advice ``otherwise``.
     """
     place = Path(os.path.normpath(Path(index.store.path).resolve() / index.graph["path"]))
     try:
@@ -141,13 +138,8 @@ class RefreshBuild(IndexBuild):
         """Prepare the refresh. ``verify`` enables checksum verification of the index's files. With
         ``spread``, cluster nodes draw the new samples.
         """
-        fraction, date, texts = options.fraction, options.date, options.texts
-        restart, force, self._local = options.restart, options.force, options.local
-        if (
-            isinstance(fraction, bool)
-            or not isinstance(fraction, int | float)
-            or not 0 < fraction <= 1
-        ):
+        fraction, texts, self._local = options.fraction, options.texts, options.local
+        if not 0 < fraction <= 1:
             raise UsageError(f"fraction is {fraction!r}; it must be a number above 0, at most 1")
         graph.check()
         if is_url(index):
@@ -157,7 +149,8 @@ class RefreshBuild(IndexBuild):
             )
         self._old = old = StoredIndex.open(index, verify=verify)
         old.store.require(*_read_anyway(old, options.local))
-        self._date, self._dated = _checked_date(date), date is not None
+        self.date, self._dated = _checked_date(options.date), options.date is not None
+        """Date of the new samples."""
         self._named = os.fspath(index)
         numbers = old.freshness.numbers
         # At least one sample, rounded up; 0.07 of 100 is 7 despite floating-point error.
@@ -168,7 +161,7 @@ class RefreshBuild(IndexBuild):
                 f"{index} was refreshed so often that its sample numbers are used up; build a new "
                 "index with another --seed"
             )
-        self.already = "" if force else self._already(graph)
+        self.already = "" if options.force else self._already(graph)
         if self.already:
             self.drawn = range(numbers.stop, numbers.stop)
         self._generations = _unchanged(old, numbers[len(self.drawn) :])
@@ -185,7 +178,8 @@ class RefreshBuild(IndexBuild):
             )
         built = replace(same_options(old), texts=None if texts is None else Path(texts))
         place = os.path.realpath(index)  # follow a symbolic link to the index
-        super().__init__(graph, place, built, means, overwrite=True, restart=restart, spread=spread)
+        how: dict[str, Any] = {"restart": options.restart, "spread": spread}
+        super().__init__(graph, place, built, means, overwrite=True, **how)
 
     def _already(self, graph: Graph) -> str:
         """Return a note if the index, including its titles, is up to date with this graph; ""
@@ -304,11 +298,6 @@ class RefreshBuild(IndexBuild):
         return replace(found, done=found.done - linked)
 
     @property
-    def date(self) -> str:
-        """Return the date of the new samples."""
-        return self._date
-
-    @property
     def retained(self) -> int:
         """Return the number of retained samples."""
         return sum(generation.samples for generation in self._generations)
@@ -337,9 +326,7 @@ class RefreshBuild(IndexBuild):
 
     @cached_property
     def _new_rows(self) -> tuple[Ids, Bools, Ids]:
-        """Return the old row of each node, a mask of nodes whose rows must be recomputed, and the
-        new id of each old node.
-        """
+        """Return each node's old row, a mask of rows to recompute, and each old node's new id."""
         before, graph, kept = self._before, self.graph, self._pages
         ids = self._ids if kept is None else match_names(before.names, graph.names)
         rows = self._ids if kept is None else self._there
@@ -363,14 +350,12 @@ class RefreshBuild(IndexBuild):
         blob = 4 * layout.most_words(self.nodes, plan.settings)
         making = blob + layout.carry_node * max(self.nodes, self._old.nodes)
         threads = self._carrying_threads(blob, making)
-        ids = lambda: self._ids  # noqa: E731 - made when it is first needed
-        same = self._same
-        return self.drawn, CarriedShards(part, numbers, ids, same, self.nodes, shard, threads)
+        how = self._same, self.nodes, shard, threads
+        return self.drawn, CarriedShards(part, numbers, lambda: self._ids, *how)
 
     def _carrying_threads(self, blob: int, making: int) -> int:
         """Return how many threads that need ``making`` bytes each fit in memory, beside one
-        finished blob for a single thread, or two for several. Raises :class:`ResourceError` if
-        none fits.
+        finished blob for a single thread, or two for several; raises :class:`ResourceError`.
         """
         beside = 4 * self._old.nodes
         need = beside + max(making + blob, 0 if self._same else self._match_bytes)
@@ -392,14 +377,14 @@ class RefreshBuild(IndexBuild):
     @property
     def _plan(self) -> dict[str, Any]:
         old = self._old.store.manifest.digest()
-        own = {"index": old, "drawn": len(self.drawn), "date": self._date, "local": self._local}
+        own = {"index": old, "drawn": len(self.drawn), "date": self.date, "local": self._local}
         return super()._plan | own
 
     def _resume_or_clear(self) -> None:
         """Resume as in a build, with the date of the first run."""
         if not self._dated:
             with suppress(UsageError):  # a damaged plan cannot be resumed
-                self._date = _checked_date((self._draft.plan or {}).get("date", self._date))
+                self.date = _checked_date((self._draft.plan or {}).get("date", self.date))
         super()._resume_or_clear()
 
     def _facts(self, names: str) -> dict[str, Any]:
@@ -408,17 +393,10 @@ class RefreshBuild(IndexBuild):
             facts[LOCAL] = self._local_refresh().to_json()
         if not len(self.drawn):
             return facts
-        name = str(facts["graph"]["name"])
-        refresh = self._old.freshness.snapshots[-1].refresh + 1
-        newest = Snapshot(
-            refresh,
-            self.drawn.start,
-            len(self.drawn),
-            name,
-            self.graph.digest,
-            self._date,
-            str(facts["graph"]["path"]),
-        )
+        refresh, graph = self._old.freshness.snapshots[-1].refresh + 1, facts["graph"]
+        first, samples = self.drawn.start, len(self.drawn)
+        named = graph["name"], graph["digest"], self.date, graph["path"]
+        newest = Snapshot(refresh, first, samples, *named)
         return facts | {"generations": [g.to_json() for g in (*self._generations, newest)]}
 
     def _local_refresh(self) -> LocalRefresh:
@@ -431,7 +409,7 @@ class RefreshBuild(IndexBuild):
             began, graph, refreshes = _built_on(old), str(old.graph["name"]), 1
         else:
             began, graph, refreshes = before.since, before.graph, before.refreshes + 1
-        return LocalRefresh(refreshes, self._date, **worst, since=began, graph=graph)
+        return LocalRefresh(refreshes, self.date, **worst, since=began, graph=graph)
 
     def _more_files(self) -> dict[str, Entry]:
         """Write each node's first sample number, unless all samples include all nodes."""
@@ -482,9 +460,7 @@ class RefreshBuild(IndexBuild):
     # -- indexes of selected pages -------------------------------------------------------
 
     def _page_filter(self) -> Ids | None:
-        """Return the ids of the selected pages that still exist, and of all pages that now match
-        the prefixes.
-        """
+        """Return the selected pages that still exist, and all that now match the prefixes."""
         if self._old.kept is None:
             return None
         self._old.store.advise(Access.AROUND)
@@ -509,8 +485,8 @@ class RefreshBuild(IndexBuild):
 
 
 def _read_anyway(old: StoredIndex, local: bool) -> list[str]:
-    """Return the files that a refresh reads besides shards, which are verified when read. Parts
-    that will be recomputed are skipped; texts, and rows in a ``local`` refresh, are not.
+    """Return the files that a refresh reads: no shards, which are verified when read, and no parts
+    that it recomputes without their texts or, in a ``local`` refresh, rows.
     """
     anew = tuple(
         part.prefix
@@ -527,9 +503,8 @@ def _unchanged(old: StoredIndex, numbers: range) -> tuple[Snapshot, ...]:
     for each in old.freshness.snapshots:
         first = max(each.first, numbers.start)
         if first < each.numbers.stop and len(numbers):
-            samples, date = each.numbers.stop - first, each.date or built
-            graph = each.graph, each.digest
-            kept.append(Snapshot(each.refresh, first, samples, *graph, date, each.path))
+            samples = each.numbers.stop - first
+            kept.append(replace(each, first=first, samples=samples, date=each.date or built))
     return tuple(kept)
 
 
