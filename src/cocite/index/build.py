@@ -183,11 +183,6 @@ class IndexBuild:
 
     # -- state -----------------------------------------------------------------------
 
-    @property
-    def weighted(self) -> bool:
-        """Return whether any part uses link weights."""
-        return any(plan.weighted for plan in self.options.parts)
-
     @cached_property
     def _sampled(self) -> list[PartPlan]:
         return [plan for plan in self.options.parts if is_sampled(plan.layout)]

@@ -292,6 +292,11 @@ class BuildOptions:
         return cls(found, way, filled, tuple(parts), *how)
 
     @property
+    def weighted(self) -> bool:
+        """Return whether any part uses link weights."""
+        return any(plan.weighted for plan in self.parts)
+
+    @property
     def samples(self) -> int | None:
         """Return the number of samples, or None if no part has samples."""
         return next((p.settings[SAMPLES] for p in self.parts if SAMPLES in p.settings), None)

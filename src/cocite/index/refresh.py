@@ -330,7 +330,7 @@ class RefreshBuild(IndexBuild):
         before, graph, kept = self._before, self.graph, self._pages
         ids = self._ids if kept is None else match_names(before.names, graph.names)
         rows = self._ids if kept is None else self._there
-        changed = changed_nodes(before, graph, ids, weighted=self.weighted)
+        changed = changed_nodes(before, graph, ids, weighted=self.options.weighted)
         made, places = with_neighbors(graph, changed), np.full(graph.nodes, NOWHERE, np.uint32)
         there = np.flatnonzero(rows != NOWHERE)
         places[rows[there]] = there

@@ -10,11 +10,13 @@ them). A report costs one pass over the degrees.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
+from cocite.constants import Ints
 from cocite.engine.carriers import Traffic
 from cocite.graph import Graph
 from cocite.graph.graph import Hub, hubs_in_words
@@ -22,7 +24,7 @@ from cocite.index.plan import BuildOptions
 from cocite.measures import DEFAULT, HUBS
 from cocite.measures.cocitation import IDF
 from cocite.measures.snn import MAX_DEGREE
-from cocite.options import DIRECTIONS
+from cocite.options import DIRECTIONS, opposite
 from cocite.resources import format_size, format_time, format_total
 from cocite.storage import evict
 
@@ -89,7 +91,9 @@ class GraphReport:
     def of(cls, graph: Graph, options: BuildOptions) -> Self:
         """Return the report on ``graph`` for an index with ``options``."""
         way = _way(options)
-        without = 0 if any(part.measure.texts for part in options.parts) else _lone(graph, way)
+        without = 0
+        if not any(part.measure.texts for part in options.parts):
+            without = sum(int((each == 0).sum()) for each in _degrees(graph, way))
         return cls(graph.hubs, graph.nodes, without, way, *too_wide(graph, options))
 
     def lines(self, graph: Graph, options: BuildOptions) -> list[str]:
@@ -155,28 +159,17 @@ def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
     parts = [part for part in options.parts if MAX_DEGREE in part.settings]
     if not parts:
         return 0, None
-    max_degree, count = min(part.settings[MAX_DEGREE] for part in parts), 0
-    ways = {part.direction for part in parts}
+    max_degree = min(part.settings[MAX_DEGREE] for part in parts)
+    ways = {opposite(part.direction) for part in parts}
+    pieces = _degrees(graph, ways.pop() if len(ways) == 1 else "any")
+    return sum(int(np.count_nonzero(each + 1 > max_degree)) for each in pieces), max_degree
+
+
+def _degrees(graph: Graph, way: str) -> Iterator[Ints]:
+    """Yield the degrees in direction ``way``, the larger of both for ``any``, piece by piece."""
     offsets, outs = graph.in_offsets, graph.out_degrees
     for low in range(0, graph.nodes, _PIECE):
         ins = np.diff(offsets[low : low + _PIECE + 1]).astype(np.int64)
-        most = outs[low : low + _PIECE].astype(np.int64) if ways != {"out"} else ins
-        most = np.maximum(most, ins) if ways != {"in"} else most
-        count += int(np.count_nonzero(most + 1 > max_degree))
+        out = outs[low : low + _PIECE].astype(np.int64)
+        yield {"in": ins, "out": out}.get(way, np.maximum(ins, out))
         evict(offsets, outs)
-    return count, max_degree
-
-
-def _lone(graph: Graph, way: str) -> int:
-    """Count the pages without links in direction ``way``."""
-    offsets, outs, count = graph.in_offsets, graph.out_degrees, 0
-    for low in range(0, graph.nodes, _PIECE):
-        none = np.ones(min(_PIECE, graph.nodes - low), bool)
-        if way != "out":
-            piece = offsets[low : low + _PIECE + 1]
-            none &= piece[1:] == piece[:-1]
-        if way != "in":
-            none &= outs[low : low + _PIECE] == 0
-        count += int(none.sum())
-        evict(offsets, outs)
-    return count

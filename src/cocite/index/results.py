@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-from cocite.engine.carriers import Traffic
 from cocite.graph import Graph
 from cocite.graph.partitions import GraphDocument
 from cocite.graph.sides import Sides
 from cocite.index.layouts.snapshots import LocalRefresh, Snapshot
-from cocite.index.plan import PageFilter, links_in_words
-from cocite.index.reports import GraphReport
+from cocite.index.plan import BuildOptions, PageFilter, links_in_words
+from cocite.index.reports import BuildReport, GraphReport
 from cocite.index.stored import Lost, StoredIndex
 from cocite.index.verify import VerifyDocument
 from cocite.measures import Value
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from cocite.index.build import IndexBuild
     from cocite.index.merge import Merge, RangeMerge
     from cocite.index.refresh import RefreshBuild
-    from cocite.index.reports import BuildReport
 
 
 @dataclass(frozen=True)
@@ -122,64 +120,30 @@ class IndexDocument(Document):
 class BuildDocument(Document):
     """A completed build.
 
-    ``made`` counts the units finished by this run, out of ``units``; ``unit`` is as in
-    :attr:`IndexBuild.finished`. ``live_steps`` is the number of walk steps per node and sample, or
-    None without walks. ``numbers`` contains the sample numbers. ``report`` describes the graph, and
-    ``traffic`` the traffic between partitions. Other fields are as in :class:`IndexDocument`.
+    ``units`` and ``unit`` are as in :attr:`IndexBuild.finished`. ``live_steps`` is the number of
+    walk steps per node and sample, or None without walks. ``kept`` and ``texts`` are as in
+    :class:`IndexDocument`.
     """
 
     index: str
-    measure: str
-    direction: str
-    layout: str
-    weighted: bool
-    settings: dict[str, Value]
-    links: str
+    options: BuildOptions
     nodes: int
     unit: str
     units: int
-    made: int
-    seconds: float
-    bytes: int
+    cost: BuildReport
     live_steps: float | None
-    refined: bool
-    meeting_weight: str | None
-    query_defaults: dict[str, Value]
-    numbers: range
     kept: PageFilter | None
     texts: dict[str, int] | None
     report: GraphReport
-    traffic: Traffic | None = None
 
     @classmethod
-    def of(cls, work: IndexBuild, report: BuildReport, output: str) -> Self:
+    def of(cls, work: IndexBuild, cost: BuildReport, output: str) -> Self:
         """Describe ``work`` after its run."""
-        options, nodes, made = work.options, work.nodes, report.units
-        _, units, unit = work.finished
-        return cls(
-            output,
-            options.measure.name,
-            options.direction,
-            _each_once(plan.layout for plan in options.parts),
-            work.weighted,
-            options.settings.to_json(),
-            links_in_words(options.measure, options.direction),
-            nodes,
-            unit,
-            units,
-            report.finished,
-            report.seconds,
-            report.bytes,
-            report.live_steps / (work.graph.nodes * made) if report.live_steps else None,
-            work.options.refine,
-            work.options.meeting_weight,
-            dict(work.options.query_defaults),
-            work.options.numbers,
-            work.page_filter,
-            StoredIndex.open(output).texts,
-            GraphReport.of(work.graph, options),
-            report.traffic,
-        )
+        options, (_, units, unit) = work.options, work.finished
+        steps = cost.live_steps / (work.graph.nodes * cost.units) if cost.live_steps else None
+        kept, texts = work.page_filter, StoredIndex.open(output).texts
+        graph = GraphReport.of(work.graph, options)
+        return cls(output, options, work.nodes, unit, units, cost, steps, kept, texts, graph)
 
     @property
     def sampled(self) -> bool:
@@ -189,31 +153,38 @@ class BuildDocument(Document):
     @property
     def bytes_each(self) -> float:
         """Return the bytes per node and sample, or per node unless all parts have samples."""
-        return self.bytes / (self.nodes * (self.units if self.sampled else 1))
+        return self.cost.bytes / (self.nodes * (self.units if self.sampled else 1))
 
     def facts(self) -> dict[str, Any]:
         """Return the fields for JSON: settings at the top level, the unit in field names."""
-        facts = {name: getattr(self, name) for name in ("index", "measure", "direction", "layout")}
-        facts |= {"weighted": self.weighted, **self.settings, f"{self.unit}_made": self.made}
-        facts |= {"seconds": self.seconds, "bytes": self.bytes}
-        facts["bytes_per_node" + "_and_sample" * self.sampled] = self.bytes_each
+        options, cost, report = self.options, self.cost, self.report
+        facts: dict[str, Any] = {
+            "index": self.index,
+            "measure": options.measure.name,
+            "direction": options.direction,
+            "layout": _each_once(plan.layout for plan in options.parts),
+            "weighted": options.weighted,
+            **options.settings.to_json(),
+            f"{self.unit}_made": cost.finished,
+            "seconds": cost.seconds,
+            "bytes": cost.bytes,
+            "bytes_per_node" + "_and_sample" * self.sampled: self.bytes_each,
+        }
         if self.sampled and self.live_steps is not None:
             facts["live_steps_per_node"] = self.live_steps
-        facts |= {"refined": self.refined} | (
-            {"meeting_weight": self.meeting_weight} if self.meeting_weight else {}
-        )
-        facts |= {"query_defaults": self.query_defaults} if self.query_defaults else {}
-        first = {"first": self.numbers.start} if self.numbers.start else {}
-        kept = {"nodes": self.nodes, "kept": self.kept} if self.kept else {}
-        texts = {"texts": self.texts} if self.texts else {}
-        links: dict[str, Any] = {
-            "hubs": list(self.report.hubs),
-            "without_links": self.report.without,
+        facts["refined"] = options.refine
+        spare: dict[str, Any] = {
+            "meeting_weight": options.meeting_weight,
+            "query_defaults": options.query_defaults,
+            "first": options.first,
+            "nodes": self.kept and self.nodes,
+            "kept": self.kept,
+            "texts": self.texts,
         }
-        links |= {"excluded": self.report.excluded} if self.report.excluded else {}
-        if self.traffic is not None:
-            links["sent"] = self.traffic.facts()
-        return facts | first | kept | texts | links
+        facts |= {name: value for name, value in spare.items() if value}
+        facts |= {"hubs": list(report.hubs), "without_links": report.without}
+        facts |= {"excluded": report.excluded} if report.excluded else {}
+        return facts | ({"sent": cost.traffic.facts()} if cost.traffic is not None else {})
 
 
 @dataclass(frozen=True)

@@ -69,30 +69,6 @@ def redraw_command(path: str) -> str:
     return f"cocite refresh {shlex.quote(path)} GRAPH --fraction 1 --force"
 
 
-def lost_in_words(
-    path: str, measure: str, lost: Sequence[Lost], left: int, *, refreshed: bool
-) -> str:
-    """Describe the lost samples, how many are left, and how to restore them; return "" if none are
-    lost. A ``refreshed`` index must be redrawn.
-    """
-    if not lost:
-        return ""
-    runs = in_runs({n for each in lost for n in range(each.first, each.first + each.samples)})
-    found = (
-        f"{path} has lost samples {numbers_in_words(runs)} with "
-        f"{' and '.join(each.file for each in lost)}; the other {left:,} answer. To repair it"
-    )
-    if refreshed:
-        return f"{found}, draw all samples from the newest graph: {redraw_command(path)}"
-    likewise = ", and the other ranges in the same way" if len(runs) > 1 else ""
-    place = shlex.quote(path)
-    return (
-        f"{found}, with the settings of the index: cocite index GRAPH -o PATCH --measure "
-        f"{shlex.quote(measure)} --sample-range {numbers_in_words(runs[:1])}{likewise}; then "
-        f"cocite merge {place} PATCH -o {place} --overwrite"
-    )
-
-
 _KEPT = 64
 """Maximum number of cached query settings."""
 
@@ -224,9 +200,25 @@ class StoredIndex:
     @property
     def loss(self) -> str:
         """Describe the lost samples and how to restore them; return "" if none are lost."""
-        path, refreshed = str(self.store.path), self.freshness.refreshed
-        known = (self.measure.name, self.lost, self.samples or 0)
-        return lost_in_words(path, *known, refreshed=refreshed)
+        if not self.lost:
+            return ""
+        path, files = str(self.store.path), " and ".join(each.file for each in self.lost)
+        runs = in_runs(
+            {n for each in self.lost for n in range(each.first, each.first + each.samples)}
+        )
+        found = (
+            f"{path} has lost samples {numbers_in_words(runs)} with {files}; the other "
+            f"{self.samples or 0:,} answer. To repair it"
+        )
+        if self.freshness.refreshed:
+            return f"{found}, draw all samples from the newest graph: {redraw_command(path)}"
+        likewise = ", and the other ranges in the same way" if len(runs) > 1 else ""
+        place, measure = shlex.quote(path), shlex.quote(self.measure.name)
+        return (
+            f"{found}, with the settings of the index: cocite index GRAPH -o PATCH --measure "
+            f"{measure} --sample-range {numbers_in_words(runs[:1])}{likewise}; then cocite merge "
+            f"{place} PATCH -o {place} --overwrite"
+        )
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> StoredIndex:

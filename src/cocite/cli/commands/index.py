@@ -143,31 +143,34 @@ def run_build(work: Any) -> Any:
 
 def _build_text(found: BuildDocument, decay: float | None) -> str:
     from cocite.engine.carriers import TOKEN_BYTES
+    from cocite.index.plan import links_in_words
 
-    first = found.numbers.start
-    made = f"{found.made:,} of {found.units:,} {found.unit}"
+    options, cost = found.options, found.cost
+    measure, first = options.measure, options.first
+    links = links_in_words(measure, options.direction)
+    made = f"{cost.finished:,} of {found.units:,} {found.unit}"
     if found.unit == "parts":
         made = f"{found.nodes:,} nodes, {made},"
     facts = {
         "index": found.index,
-        "measure": f"{found.measure}, {found.links}{settings_text(found.settings)}",
+        "measure": f"{measure.name}, {links}{settings_text(options.settings.to_json())}",
         "texts": texts_in_words(found.texts, found.nodes),
-        "numbers": f"{first} to {found.numbers.stop - 1}" if first else "",
+        "numbers": f"{first} to {options.numbers.stop - 1}" if first else "",
         "keeps": found.kept.in_words(found.nodes) if found.kept else "",
-        "made": f"{made} in {format_time(found.seconds)}",
+        "made": f"{made} in {format_time(cost.seconds)}",
     }
     if found.sampled and found.live_steps is not None:
         facts["walked"] = f"{found.live_steps:.2f} steps per node and sample, until walks meet"
-    if (sent := found.traffic) is not None:
+    if (sent := cost.traffic) is not None:
         facts["sent"] = f"{format_size(sent.whole)} between blocks; "
         facts["sent"] += f"{sent.each:.2f} bytes per node and step"
         if sent.tokens:
             facts["sent"] += f", of at most {TOKEN_BYTES} if every token were sent at every step"
     what = "node and sample" if found.sampled else "node"
-    facts["on disk"] = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes per {what}"
+    facts["on disk"] = f"{format_size(cost.bytes)}, {found.bytes_each:.2f} bytes per {what}"
     return facts_text(
         facts
-        | defaults_text(found)
+        | defaults_text(options)
         | {"refined": "" if decay is None else f"ready for decay {decay}"}
     )
 
