@@ -1,12 +1,13 @@
 """A graph in blocks on several nodes: the bytes of one machine, also if somebody is killed."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from cocite.cluster.ray import Cluster
-from cocite.cluster.workers import ClusterPool, hiring
+from cocite.cluster.workers import ClusterPool
 from cocite.errors import WorkerLost
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
@@ -19,24 +20,30 @@ from tests.index.test_external import files, tangled
 from tests.index.test_in_blocks import built, in_blocks
 
 
+def hired(cluster: Cluster) -> tuple[Callable[..., ClusterPool], list[ClusterPool]]:
+    """What makes pools, and the pools that it made."""
+    pools: list[ClusterPool] = []
+
+    def hire(*arguments: Any) -> ClusterPool:
+        pools.append(ClusterPool(cluster, *arguments))
+        return pools[-1]
+
+    return hire, pools
+
+
 @pytest.mark.parametrize("measure", ["simrank", "psimrank"])
 def test_an_index_is_the_same_to_the_byte(
     make_graph: MakeGraph, tmp_path: Path, cluster: Cluster, measure: str
 ) -> None:
     graph = tangled(make_graph)
-    blocked = in_blocks(graph, tmp_path / "split", 4, hiring(cluster))
+    blocked = in_blocks(graph, tmp_path / "split", 4, hired(cluster)[0])
     found = built(blocked, tmp_path / "split" / "x.index", measure, memory="50MB")
     whole = built(graph, graph.path.parent / "x.index", measure)
     assert found == whole
 
 
 def test_ranks_equal_to_the_bit(make_graph: MakeGraph, tmp_path: Path, cluster: Cluster) -> None:
-    graph, crews = tangled(make_graph), []
-
-    def hire(*arguments: Any) -> ClusterPool:
-        crews.append(ClusterPool(cluster, *arguments))
-        return crews[-1]
-
+    graph, (hire, crews) = tangled(make_graph), hired(cluster)
     expected = pagerank(graph, tolerance=1e-6)
     sweeps = expected.convergence.sweeps
 
@@ -55,12 +62,8 @@ def test_ranks_equal_to_the_bit(make_graph: MakeGraph, tmp_path: Path, cluster: 
 
 @pytest.mark.parametrize("bits", [0, 5])
 def test_scan_survives(make_graph: MakeGraph, tmp_path: Path, cluster: Cluster, bits: int) -> None:
-    graph, crews = tangled(make_graph), []
+    graph, (hire, crews) = tangled(make_graph), hired(cluster)
     options = BuildOptions.checked("xjaccard", settings={"samples": 9, "seed": 3, "bits": bits})
-
-    def hire(*arguments: Any) -> ClusterPool:
-        crews.append(ClusterPool(cluster, *arguments))
-        return crews[-1]
 
     def strike(done: int, total: int) -> None:
         if done == 4 and crews and not crews[-1].lost:
@@ -87,14 +90,8 @@ def build(graph: Any, output: Path, progress: Any) -> None:
 
 def test_killed_nodes_are_idle(make_graph: MakeGraph, tmp_path: Path, cluster: Cluster) -> None:
     """The last test of the file: the cluster has a node less then."""
-    graph = tangled(make_graph)
+    graph, (hire, crews) = tangled(make_graph), hired(cluster)
     build(graph, graph.path.parent / "x.index", lambda done, total: None)
-    crews: list[ClusterPool] = []
-
-    def hire(*arguments: Any) -> ClusterPool:
-        crews.append(ClusterPool(cluster, *arguments))
-        return crews[-1]
-
     struck: list[int] = []
 
     def strike(done: int, total: int) -> None:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from math import inf, isinf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
@@ -408,10 +408,10 @@ def open_partitions(
     if cut:
         raise UsageError(f"{graph} is partitioned: omit --blocks, --out-of-core and --staging-url")
     from cocite.cluster.ray import Cluster
-    from cocite.cluster.workers import hiring
+    from cocite.cluster.workers import ClusterPool
 
     with Cluster.connect(address) as cluster:
-        found = BlockedGraph.open(graph, verify=verifying(), crew=hiring(cluster))
+        found = BlockedGraph.open(graph, verify=verifying(), crew=partial(ClusterPool, cluster))
         yield found, cluster.memory_each(memory, 1)
 
 

@@ -173,10 +173,6 @@ class WorkerPool(Protocol):
         """Replace lost objects."""
 
 
-Hiring = Callable[[Callable[..., Any], Sequence[tuple[Any, ...]], int], WorkerPool]
-"""Creates a pool, given a kind of object, each object's arguments, and its bytes of memory."""
-
-
 class Alone:
     """A pool within this process."""
 

@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
 from cocite.cluster.ray import Actor, Answer, Cluster
-from cocite.cluster.threads import Hiring
 from cocite.deadline import clock
 from cocite.errors import ResourceError, WorkerLost
 from cocite.resources import format_size
@@ -67,10 +65,7 @@ class ClusterPool:
 
     def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
         """Start a call; return handles immediately."""
-        actor = self.actors[block]
-        if answers == 1:
-            return [actor.call(method, *arguments, mark=self.lost)]
-        return list(actor.call_for(answers, method, *arguments, mark=self.lost))
+        return [*self.actors[block].call_for(answers, method, *arguments, mark=self.lost)]
 
     def take(self, handles: Sequence[Answer[Any]]) -> list[Any]:
         """Wait for the values."""
@@ -93,8 +88,3 @@ class ClusterPool:
         """Mark the actors, so that later replacements are recognized."""
         for actor in self.actors:
             actor.mark(self.lost)
-
-
-def hiring(cluster: Cluster) -> Hiring:
-    """Return a function that creates pools on a cluster."""
-    return partial(ClusterPool, cluster)

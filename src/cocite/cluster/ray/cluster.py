@@ -19,7 +19,7 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import version
@@ -96,13 +96,6 @@ def _notes() -> Any:
     return import_module("ray.experimental.internal_kv")
 
 
-def value_of(found: Any) -> Any:
-    """Return the value, or raise its error."""
-    if isinstance(found, Failed):
-        raise found.error()
-    return found
-
-
 def translated(error: Exception) -> Exception:
     """Convert an error of Ray; return other errors unchanged."""
     ray = library()
@@ -141,19 +134,19 @@ class ActorValues:
         """Set the mark that later calls check."""
         self._mark = mark
 
-    def call(self, method: str, *arguments: Any, mark: int | None = None) -> Any:
-        """Call a method; raises :class:`WorkerLost` if the ``mark`` differs."""
+    def call(self, parts: int, method: str, *arguments: Any, mark: int | None = None) -> Any:
+        """Call a method that returns ``parts`` values, which become separate answers. Raises
+        :class:`WorkerLost` if the ``mark`` differs.
+        """
         if isinstance(self._value, Failed):
-            return self._value
-        if mark is not None and mark != self._mark:
-            return Failed.of(WorkerLost("an actor was lost and replaced"))
-        return attempt(getattr(self._value, method), *arguments)
-
-    def call_for(self, parts: int, method: str, *arguments: Any, mark: int | None = None) -> Any:
-        """Call a method that returns ``parts`` values, which become separate answers."""
-        found = self.call(method, *arguments, mark=mark)
-        values = [found] * parts if isinstance(found, Failed) else list(found)
-        return values[0] if parts == 1 else values
+            found: Any = self._value
+        elif mark is not None and mark != self._mark:
+            found = Failed.of(WorkerLost("an actor was lost and replaced"))
+        else:
+            found = attempt(getattr(self._value, method), *arguments)
+        if parts == 1:
+            return found
+        return [found] * parts if isinstance(found, Failed) else list(found)
 
 
 @dataclass(frozen=True)
@@ -179,14 +172,15 @@ class Actor:
         Calls run one by one, in order, and wait for arguments that are an :class:`Answer`. The
         answer raises :class:`WorkerLost` if the object does not have this ``mark``.
         """
-        return Answer(self.handle.call.remote(method, *map(_sent, arguments), mark=mark))
+        return self.call_for(1, method, *arguments, mark=mark)[0]
 
     def call_for(
         self, parts: int, method: str, *arguments: Any, mark: int | None = None
     ) -> list[Answer[Any]]:
         """Call a method that returns ``parts`` values, which become separate answers."""
-        call = self.handle.call_for.options(num_returns=parts)
-        found = call.remote(parts, method, *map(_sent, arguments), mark=mark)
+        sent = [each.reference if isinstance(each, Answer) else each for each in arguments]
+        call = self.handle.call.options(num_returns=parts)
+        found = call.remote(parts, method, *sent, mark=mark)
         return [Answer(each) for each in ([found] if parts == 1 else found)]
 
     def alive(self, seconds: float = 1.0) -> bool:
@@ -203,10 +197,6 @@ class Actor:
         ray = library()
         if ray.is_initialized():  # otherwise Ray would start a cluster to find the actor
             ray.kill(self.handle, no_restart=not restart)
-
-
-def _sent(argument: Any) -> Any:
-    return argument.reference if isinstance(argument, Answer) else argument
 
 
 _SECONDS = 5.0
@@ -303,19 +293,16 @@ class Cluster:
             )
         _redirect(ray)
         local = LocalNodes.start(address) if address.startswith("local") else None
-        try:
+        with ExitStack() as stack:
+            if local is not None:
+                stack.callback(local.stop)
             found = cls(local.address if local is not None else reached(address), local)
             found._connect()
-        except BaseException:
-            if local is not None:
-                local.stop()
-            raise
-        try:
+            stack.pop_all()
+            stack.push(found)
             if check:
                 found._check_versions()
-        except BaseException:
-            found.close()
-            raise
+            stack.pop_all()
         return found
 
     def _connect(self) -> None:
@@ -351,16 +338,11 @@ class Cluster:
 
     def nodes(self) -> list[ClusterNode]:
         """Return all nodes, including lost ones; local nodes are in order of number."""
-        found = [
-            ClusterNode(
-                each["NodeID"],
-                each["NodeManagerAddress"],
-                int(each["Resources"].get("CPU", 0)),
-                int(each["Resources"].get("memory", 0)),
-                bool(each["Alive"]),
-            )
-            for each in self._ray.nodes()
-        ]
+        found = []
+        for each in self._ray.nodes():
+            cpus, memory = (int(each["Resources"].get(name, 0)) for name in ("CPU", "memory"))
+            named = each["NodeID"], each["NodeManagerAddress"]
+            found.append(ClusterNode(*named, cpus, memory, bool(each["Alive"])))
         order = self._local.ids if self._local is not None else []
         place = {node: number for number, node in enumerate(order)}
         return sorted(found, key=lambda node: (place.get(node.id, len(order)), node.id))
@@ -510,7 +492,7 @@ class Cluster:
         while True:
             left = _LOOK if end is None else min(_LOOK, max(0.0, end - clock()))
             try:
-                found: R = value_of(self._ray.get(answer.reference, timeout=left))
+                found: R | Failed = self._ray.get(answer.reference, timeout=left)
             except self._ray.exceptions.GetTimeoutError as error:
                 if end is not None and clock() >= end:
                     raise translated(error) from error
@@ -523,6 +505,8 @@ class Cluster:
             except self._ray.exceptions.RayError as error:
                 raise translated(error) from error
             else:
+                if isinstance(found, Failed):
+                    raise found.error()
                 return found
 
     def wait(
@@ -534,12 +518,9 @@ class Cluster:
         by = {each.reference: each for each in answers}
         known, least = list(by), min(least, len(by))
         self._ray.wait(known, num_returns=least, timeout=seconds, fetch_local=False)
-        done, _ = self._ray.wait(known, num_returns=len(known), timeout=0, fetch_local=False)
-        came = set(done)
-        return (
-            [each for each in answers if each.reference in came],
-            [each for each in answers if each.reference not in came],
-        )
+        found = self._ray.wait(known, num_returns=len(known), timeout=0, fetch_local=False)
+        done, others = ([by[each] for each in some] for some in found)
+        return done, others
 
 
 def _redirect(ray: Any) -> None:

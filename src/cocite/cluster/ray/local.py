@@ -18,7 +18,7 @@ import subprocess
 import sys
 import time
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Self
@@ -68,10 +68,7 @@ def _environment() -> dict[str, str]:
     # On a busy machine, a worker can take longer to start than the minute that Ray allows. Ray
     # would then start another worker, again and again.
     patient = os.environ.get(_PATIENCE, "600")
-    return found | {
-        "RAY_USAGE_STATS_ENABLED": "0",
-        _PATIENCE: patient,
-    }
+    return found | {"RAY_USAGE_STATS_ENABLED": "0", _PATIENCE: patient}
 
 
 class LocalNodes:
@@ -83,10 +80,7 @@ class LocalNodes:
     @classmethod
     def start(cls, address: str) -> Self:
         """Start ``local:N``; raises :class:`ClusterError` on failure."""
-        count = local_nodes(address)
-        _own_token()
-        process = _started(["--nodes", str(count)], keep=False)
-        facts = _report(process)
+        process, facts = _started(local_nodes(address))
         return cls(process, facts["address"], facts["ids"])
 
     def kill(self, number: int) -> None:
@@ -117,10 +111,13 @@ class LocalNodes:
         process.stdout.close()
 
 
-def _started(arguments: list[str], *, keep: bool) -> subprocess.Popen[str]:
-    """Start the nodes' process in its own session, which Ctrl-C does not reach."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "cocite.cluster.ray.nodes", *arguments],
+def _started(count: int, *keep: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:
+    """Start the nodes' process in its own session, which Ctrl-C does not reach; return it with its
+    report. ``keep`` are the options of a permanent cluster.
+    """
+    _own_token()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "cocite.cluster.ray.nodes", "--nodes", str(count), *keep],
         stdin=subprocess.DEVNULL if keep else subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -128,9 +125,6 @@ def _started(arguments: list[str], *, keep: bool) -> subprocess.Popen[str]:
         text=True,
         start_new_session=True,
     )
-
-
-def _report(process: subprocess.Popen[str]) -> dict[str, Any]:
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
@@ -149,7 +143,7 @@ def _report(process: subprocess.Popen[str]) -> dict[str, Any]:
             f"local nodes did not start: {found['error']}. Each needs a few hundred megabytes of "
             "memory; try fewer"
         )
-    return found
+    return process, found
 
 
 def _end(process: subprocess.Popen[str]) -> None:
@@ -203,9 +197,7 @@ def start_cluster(count: int) -> RunningCluster:
         raise ClusterError(
             f"a local cluster is running at {found.address}; cocite cluster down stops it"
         )
-    _own_token()
-    process = _started(["--nodes", str(count), "--keep", str(address_file())], keep=True)
-    _report(process)
+    process, _ = _started(count, "--keep", str(address_file()))
     assert process.stdout is not None
     process.stdout.close()
     process.returncode = 0  # the process stays; Popen must not wait for it
@@ -221,14 +213,12 @@ def stop_cluster() -> RunningCluster:
     if found is None:
         raise ClusterError("no local cluster is running; cocite cluster up --local N starts one")
     os.kill(found.process, signal.SIGTERM)
-    if not _wait_until_free(address_file(), _SECONDS):
-        raise ClusterError(f"the cluster's process, {found.process}, does not stop")
+    until = time.monotonic() + _SECONDS
+    while _is_held(address_file()):
+        if time.monotonic() > until:
+            raise ClusterError(f"the cluster's process, {found.process}, does not stop")
+        time.sleep(0.05)
     return found
-
-
-def to_json(found: RunningCluster) -> str:
-    """Return the content of the cluster's file."""
-    return json.dumps(asdict(found))
 
 
 def _is_held(path: Path) -> bool:
@@ -240,13 +230,3 @@ def _is_held(path: Path) -> bool:
     except BlockingIOError:
         return True
     return False
-
-
-def _wait_until_free(path: Path, seconds: float) -> bool:
-    """Wait up to ``seconds`` until the file is not locked; return whether it is free."""
-    until = time.monotonic() + seconds
-    while _is_held(path):
-        if time.monotonic() > until:
-            return False
-        time.sleep(0.05)
-    return True

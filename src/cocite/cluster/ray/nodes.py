@@ -17,11 +17,12 @@ import signal
 import sys
 import tempfile
 from contextlib import suppress
+from dataclasses import asdict
 from importlib import import_module
 from typing import Any
 
 from cocite.cluster.ray.cluster import library
-from cocite.cluster.ray.local import RunningCluster, to_json
+from cocite.cluster.ray.local import RunningCluster
 from cocite.resources import available, cores
 
 _OBJECTS = 100_000_000
@@ -79,11 +80,6 @@ def _started(count: int, folder: str) -> _Nodes:
     raise AssertionError
 
 
-def _short() -> str | None:
-    """Return a folder for Ray's sockets, whose paths may have at most 107 characters."""
-    return None if len(tempfile.gettempdir()) < 30 else "/tmp"
-
-
 def _say(stream: Any, **facts: object) -> None:
     stream.write(json.dumps(facts) + "\n")
     stream.flush()
@@ -108,7 +104,9 @@ def main() -> None:
         except BlockingIOError:
             _say(out, error="another cluster is running")
             return
-    folder = tempfile.mkdtemp(prefix="cocite-ray-", dir=_short())
+    # Paths of Ray's sockets may have at most 107 characters.
+    place = None if len(tempfile.gettempdir()) < 30 else "/tmp"
+    folder = tempfile.mkdtemp(prefix="cocite-ray-", dir=place)
     # For ray.init("auto"), Ray records the newest cluster in a shared folder, which may belong to
     # another user. A private folder avoids this.
     os.environ["RAY_TMPDIR"] = folder
@@ -117,7 +115,8 @@ def main() -> None:
         nodes = _started(asked.nodes, folder)
         if held is not None:
             token = os.environ["RAY_AUTH_TOKEN"]
-            text = to_json(RunningCluster(nodes.address, token, os.getpid(), asked.nodes))
+            kept = RunningCluster(nodes.address, token, os.getpid(), asked.nodes)
+            text = json.dumps(asdict(kept))
             os.ftruncate(held, 0)
             os.pwrite(held, text.encode(), 0)
         _say(out, address=nodes.address, ids=nodes.ids)
