@@ -13,10 +13,11 @@ from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.ranking import pagerank
 from cocite.resources import Resources
+from tests.builds import files
 from tests.clock import wait_for
 from tests.cluster.work import Counter
 from tests.conftest import MakeGraph
-from tests.index.test_external import files, tangled
+from tests.index.test_external import tangled
 from tests.index.test_in_blocks import built, in_blocks
 
 

@@ -21,6 +21,7 @@ from cocite.index.cluster import ClusterBuild, SampleWork, of_nodes
 from cocite.index.plan import BuildOptions
 from cocite.options.build import RefreshOptions
 from cocite.resources import Resources
+from tests.builds import files
 from tests.clock import HOLD
 
 SHARDS = {"samples": 24, "shard": 3}
@@ -32,16 +33,12 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return cocite.generate_web(folder / "web.graph", nodes=20_000, links=150_000, seed=3)
 
 
-def content(index: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in index.iterdir()}
-
-
 @pytest.fixture(scope="module")
 def local(graph: Graph) -> dict[str, bytes]:
     """What one machine makes; beside the graph, as the manifest says how that lies to it."""
     path = graph.path.with_name("local.index")
     cocite.build(graph, path, measure="psimrank", **SHARDS)
-    return content(path)
+    return files(path)
 
 
 def build_on(cluster: Cluster, graph: Graph, path: Path, **more: Any) -> list[int]:
@@ -58,7 +55,7 @@ def build_on(cluster: Cluster, graph: Graph, path: Path, **more: Any) -> list[in
 def test_bytes_equal_one_machine(cluster: Cluster, graph: Graph, local: dict[str, bytes]) -> None:
     path = graph.path.with_name("spread.index")
     assert build_on(cluster, graph, path) == [0, *range(3, 25, 3)]
-    assert content(path) == local
+    assert files(path) == local
     assert not path.with_name("spread.index.building").exists()
 
 
@@ -69,7 +66,7 @@ def test_nodes_that_see_nothing_take_a_copy_and_send_shards(
     shutil.copytree(graph.path, bucket / "web.graph")
     path, via = graph.path.with_name("sent.index"), bucket / "shards"
     build_on(cluster, graph, path, url=f"file://{bucket}/web.graph", staging_url=f"file://{via}")
-    assert content(path) == local
+    assert files(path) == local
     assert not list(via.rglob("*.*"))  # what was taken is removed
 
 
@@ -80,7 +77,7 @@ def test_an_output_at_a_url_comes_by_it(
     bucket, options = tmp_path / "bucket", dict[str, Any](SHARDS)
     url = f"file://{bucket}/web.index"
     cocite.build(graph, url, measure="psimrank", cluster=cluster, **options)
-    assert content(bucket / "web.index") == local  # whose graph is beside it, too
+    assert files(bucket / "web.index") == local  # whose graph is beside it, too
     assert {path.parent.name for path in bucket.rglob("*.*") if path.is_file()} <= {"web.index"}
 
 
@@ -121,7 +118,7 @@ def test_rows_are_those_of_one_machine(
     with IndexBuild(graph, tmp_path / "b.index", options, means, spread=spread) as work:
         work.estimate()
         work.run()
-    assert content(tmp_path / "b.index") == content(tmp_path / "a.index")
+    assert files(tmp_path / "b.index") == files(tmp_path / "a.index")
     kinds = ["lists", "pushed"] if measure == "fusion" else ["pushed"]
     assert [kind for kind, nodes in spread.asked if nodes.start == 0] == kinds
     assert sum(len(nodes) for _, nodes in spread.asked) == len(kinds) * graph.nodes
@@ -146,7 +143,7 @@ def test_killed_rows_build_asks_for_what_is_missing(
             first = list(getattr(spread, "asked", ()))
             work.run(report)
     cocite.build(graph, tmp_path / "a.index", measure="ppr-pmi")
-    assert content(tmp_path / "b.index") == content(tmp_path / "a.index")
+    assert files(tmp_path / "b.index") == files(tmp_path / "a.index")
     again = spread.asked[len(first) :]
     assert 0 < len(again) < len(first)
     assert again == first[-len(again) :]
@@ -179,7 +176,7 @@ def test_a_refresh_is_that_of_one_machine(
             path, newer, means, RefreshOptions(fraction=0.5, date="2026-11-21"), spread=spread
         ) as work:
             work.run()
-        found.append(content(path))
+        found.append(files(path))
     assert found[0] == found[1] != local
 
 
@@ -250,4 +247,4 @@ def test_a_driver_that_is_killed_goes_on(graph: Graph, local: dict[str, bytes]) 
     kept = {note.name: note.stat().st_mtime_ns for note in building.glob("*samples-*.json")}
     assert 2 <= len(kept) < 8
     subprocess.run([*command, "0"], check=True)
-    assert content(path) == local
+    assert files(path) == local

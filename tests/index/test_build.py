@@ -17,6 +17,7 @@ from cocite.index.layouts.trees.format import tree_words as blob_words
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
 from cocite.storage import disk
+from tests.builds import stop_at
 from tests.conftest import MakeGraph, by_walks
 from tests.storage.enemy import Killed, KilledAt
 
@@ -95,12 +96,8 @@ def test_a_build_killed_at_any_call_resumes_to_the_same_bytes(
 
 
 def test_a_resumed_build_makes_only_what_is_missing(graph: Graph, tmp_path: Path) -> None:
-    def stop(done: int, total: int) -> None:
-        if done == 13:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        build(graph, tmp_path / "x", shard=4, progress=stop)
+        build(graph, tmp_path / "x", shard=4, progress=stop_at(13))
     with IndexBuild(graph, tmp_path / "x", OPTIONS, Resources.checked(shard=4)) as work:
         assert work.estimate().done == 12
         assert "continues after 12 samples" in str(work.estimate())
@@ -108,38 +105,22 @@ def test_a_resumed_build_makes_only_what_is_missing(graph: Graph, tmp_path: Path
 
 
 def test_unfinished_build_of_other_settings_stays(graph: Graph, tmp_path: Path) -> None:
-    def stop(done: int, total: int) -> None:
-        if done == 9:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        build(graph, tmp_path / "x", shard=4, progress=stop)
+        build(graph, tmp_path / "x", shard=4, progress=stop_at(9))
     before = sorted(f.name for f in (tmp_path / "x.building").iterdir())
-    with pytest.raises(
-        UsageError,
-        match=r"build with other settings: measure: psimrank, here simrank\. .*--no-resume",
-    ):
-        build(graph, tmp_path / "x", "simrank", shard=4)
-    with pytest.raises(UsageError, match=r"settings: shard: 4, here 5\. Repeat those settings"):
-        build(graph, tmp_path / "x", shard=5)
-    with pytest.raises(
-        UsageError, match=r"settings: direction: in, here out; samples: 20, here 30; shard: 4, here"
-    ):
-        cocite.build(
-            graph,
-            tmp_path / "x",
-            measure="psimrank",
-            samples=30,
-            length=6,
-            seed=5,
-            direction="out",
-            shard=7,
-        )
-    with pytest.raises(UsageError, match=r"measure: psimrank, here fusion; direction: in, "):
-        cocite.build(graph, tmp_path / "x")
     other = cocite.generate_web(tmp_path / "other", nodes=60, links=200)
-    with pytest.raises(UsageError, match=r"other settings: graph: different\. Repeat"):
-        build(other, tmp_path / "x", shard=4)
+    walks = {"length": 6, "seed": 5, "samples": 20, "measure": "psimrank", "shard": 4}
+    turned = walks | {"samples": 30, "direction": "out", "shard": 7}
+    cases: list[tuple[Graph, dict[str, Any], str]] = [
+        (graph, walks | {"measure": "simrank"}, r"measure: psimrank, here simrank\. .*--no-resume"),
+        (graph, walks | {"shard": 5}, r"settings: shard: 4, here 5\. Repeat those settings"),
+        (graph, turned, "direction: in, here out; samples: 20, here 30; shard: 4, here"),
+        (graph, {}, "measure: psimrank, here fusion; direction: in, "),
+        (other, walks, r"other settings: graph: different\. Repeat"),
+    ]
+    for of, given, message in cases:
+        with pytest.raises(UsageError, match=message):
+            cocite.build(of, tmp_path / "x", **given)
     assert sorted(f.name for f in (tmp_path / "x.building").iterdir()) == before
     build(graph, tmp_path / "x", "simrank", shard=4, restart=True)
     build(graph, tmp_path / "y", "simrank", shard=4)
@@ -147,12 +128,8 @@ def test_unfinished_build_of_other_settings_stays(graph: Graph, tmp_path: Path) 
 
 
 def test_a_finished_shard_that_was_cut_is_made_again(graph: Graph, tmp_path: Path) -> None:
-    def stop(done: int, total: int) -> None:
-        if done == 9:
-            raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        build(graph, tmp_path / "x", shard=4, progress=stop)
+        build(graph, tmp_path / "x", shard=4, progress=stop_at(9))
     shard = tmp_path / "x.building" / "in.samples-000004"
     os.truncate(shard, shard.stat().st_size - 64)
     build(graph, tmp_path / "x", shard=4)

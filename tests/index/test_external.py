@@ -32,16 +32,13 @@ from cocite.index.layouts.trees.build import CompactMaker, PathMaker, TreeMaker
 from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
+from tests.builds import files
 from tests.conftest import MakeGraph
 from tests.oracles.graphs import Edges, graphs
 
 
 def words(blob: Blob) -> list[int]:
     return [word for part in blob.parts for word in part.tolist()]
-
-
-def files(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
 def maker_of(

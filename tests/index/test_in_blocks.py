@@ -26,8 +26,9 @@ from cocite.index.plan import BuildOptions
 from cocite.io.partitions import split
 from cocite.options.ingest import IngestOptions
 from cocite.resources import Resources
+from tests.builds import files
 from tests.conftest import MakeGraph, by_walks
-from tests.index.test_external import files, tangled
+from tests.index.test_external import tangled
 from tests.oracles.graphs import Edges, graphs
 
 

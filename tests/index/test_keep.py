@@ -20,6 +20,7 @@ from cocite.index.layouts.reader import LAYOUTS, is_sampled, sampled_format
 from cocite.index.verify import VerifyDocument
 from cocite.measures import MEASURES
 from cocite.storage import Manifest, Store
+from tests.builds import files
 from tests.conftest import MakeGraph, by_walks
 from tests.oracles.fusion import order
 from tests.storage.enemy import change_facts, change_file
@@ -82,10 +83,6 @@ def built(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Callable[[s
 
 
 Built = Callable[[str], tuple[Index, Index]]
-
-
-def files(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
 def test_there_is_a_kind_of_every_layout_that_can(built: Built) -> None:

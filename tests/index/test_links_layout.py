@@ -13,6 +13,7 @@ from cocite.errors import ResourceError
 from cocite.graph import links as graph_links
 from cocite.index import StoredIndex
 from cocite.index.layouts.links import build as links
+from tests.builds import files
 from tests.conftest import MakeGraph
 
 MEASURES = ["cocitation", "coupling", "ppr"]
@@ -22,10 +23,6 @@ MEASURES = ["cocitation", "coupling", "ppr"]
 def graph(make_graph: MakeGraph) -> Graph:
     rng = np.random.default_rng(3)
     return make_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 300, (1500, 2)).tolist()])
-
-
-def contents(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
 @pytest.mark.parametrize("direction", ["in", "out"])
@@ -58,7 +55,7 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
     monkeypatch.setattr(links, "_PIECE", 512)
     options: dict[str, Any] = {"measure": measure, "direction": "both", "memory": 8 * 300 + 2048}
     cocite.build(graph, tmp_path / "c", **options)
-    assert contents(tmp_path / "a") == contents(tmp_path / "b") == contents(tmp_path / "c")
+    assert files(tmp_path / "a") == files(tmp_path / "b") == files(tmp_path / "c")
 
 
 def test_too_little_memory_is_said(graph: Graph, tmp_path: Path) -> None:

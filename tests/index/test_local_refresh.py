@@ -16,6 +16,7 @@ from cocite.errors import UsageError
 from cocite.index.layouts.rows.fusion import RowsBuilder
 from cocite.index.layouts.snapshots import LocalRefresh
 from cocite.storage.staging import Staging
+from tests.builds import files
 from tests.conftest import MakeGraph
 
 Edges = list[tuple[Any, ...]]
@@ -99,10 +100,6 @@ def built(make_graph: MakeGraph, change: Change, tmp_path: Path) -> tuple[Graph,
     before, after = (make_graph(*each, **change.graph) for each in change[:2])
     cocite.build(before, tmp_path / "x", **{"measure": "fusion", **change.build})
     return before, after
-
-
-def files(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted(path.iterdir())}
 
 
 @pytest.mark.parametrize("case", CHANGES)

@@ -16,6 +16,7 @@ from cocite.cli.main import main
 from cocite.errors import Damaged, OutputExists, UsageError
 from cocite.index.layouts.reader import LAYOUTS, is_sampled
 from cocite.index.merge import Merge
+from tests.builds import files, stop_at
 from tests.conftest import MakeGraph, by_walks
 from tests.sampled import KINDS as SAMPLED
 from tests.sampled import near_graph
@@ -26,10 +27,6 @@ KINDS = SAMPLED | {"refined": {"measure": "simrank", "refine": True}}
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return near_graph(tmp_path_factory.mktemp("graph"))
-
-
-def files(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
 def test_there_is_a_kind_of_every_layout_of_samples(graph: Graph, tmp_path: Path) -> None:
@@ -136,27 +133,18 @@ def test_wrong_numbers(graph: Graph, tmp_path: Path, given: dict[str, Any], mess
 
 
 def test_build_of_numbers_resumes_by_the_same_numbers_only(graph: Graph, tmp_path: Path) -> None:
-    def stop(done: int, total: int) -> None:
-        if done >= 8:
-            raise KeyboardInterrupt
+    def build(name: str, first: int = 5, **more: Any) -> None:
+        how: dict[str, Any] = {"measure": "psimrank", "shard": 4, **more}
+        cocite.build(graph, tmp_path / name, numbers=range(first, first + 20), **how)
 
     with pytest.raises(KeyboardInterrupt):
-        cocite.build(
-            graph, tmp_path / "x", numbers=range(5, 25), shard=4, progress=stop, measure="psimrank"
-        )
+        build("x", progress=stop_at(8))
     with pytest.raises(UsageError, match="first: 5, here 6"):
-        cocite.build(graph, tmp_path / "x", numbers=range(6, 26), shard=4, measure="psimrank")
+        build("x", 6)
     steps: list[int] = []
-    cocite.build(
-        graph,
-        tmp_path / "x",
-        numbers=range(5, 25),
-        shard=4,
-        progress=lambda done, total: steps.append(done),
-        measure="psimrank",
-    )
+    build("x", progress=lambda done, total: steps.append(done))
     assert steps[0] >= 4
-    cocite.build(graph, tmp_path / "y", numbers=range(5, 25), shard=4, measure="psimrank")
+    build("y")
     assert files(tmp_path / "x") == files(tmp_path / "y")
 
 
@@ -178,12 +166,6 @@ def test_foreign_piece_is_refused(graph: Graph, make_graph: MakeGraph, tmp_path:
     made("b", range(10, 20))
     made("over", range(8, 12))
     made("far", range(25, 30))
-    made("seed", range(10, 20), seed=7)
-    made("length", range(10, 20), length=4)
-    made("measure", range(10, 20), measure="simrank")
-    made("layout", range(10, 20), layout="paths")
-    made("out", range(10, 20), direction="out")
-    (tmp_path / "out").rename(tmp_path / "outward")
     made("other", range(10, 20), of=make_graph([(0, 1), (0, 2)]))
     cocite.build(graph, tmp_path / "exact", measure="cocitation")
     refused(tmp_path, "at least two indexes", "a")
@@ -191,11 +173,16 @@ def test_foreign_piece_is_refused(graph: Graph, make_graph: MakeGraph, tmp_path:
     refused(tmp_path, r"samples 0\.\.9 are in more than one of", "a", "b", "a")
     refused(tmp_path, r"samples 10\.\.24 are in none of .*cocite index --sample-range", "a", "far")
     refused(tmp_path, r"samples 20\.\.24 are in none of", "far", "b", "a")
-    refused(tmp_path, "has seed 0, .* has 7: only", "a", "seed")
-    refused(tmp_path, "has length 10, .* has 4: only", "a", "length")
-    refused(tmp_path, "has measure .psimrank., .* has .simrank.: only", "a", "measure")
-    refused(tmp_path, "has layout .trees., .* has .paths.: only", "a", "layout")
-    refused(tmp_path, "has direction .in., .* has .out.: only", "a", "outward")
+    different: list[tuple[str, Any, Any]] = [
+        ("seed", 0, 7),
+        ("length", 10, 4),
+        ("measure", "psimrank", "simrank"),
+        ("layout", "trees", "paths"),
+        ("direction", "in", "out"),
+    ]
+    for name, usual, value in different:
+        made(name, range(10, 20), **{name: value})
+        refused(tmp_path, f"has {name} {usual!r}, .* has {value!r}: only", "a", name)
     refused(tmp_path, "was built from another graph", "a", "other")
     refused(tmp_path, "has no samples", "a", "exact")
     fixed = "blend:psimrank(samples=4)+simrank(samples=4)"
@@ -212,11 +199,8 @@ def test_refreshed_index_is_a_piece_only_of_one_graph(graph: Graph, tmp_path: Pa
     cocite.refresh(tmp_path / "c", graph, fraction=1, force=True)  # draws 12 and 13
     cocite.build(graph, tmp_path / "d", numbers=range(14, 15), measure="psimrank")
     cocite.merge([tmp_path / "c", tmp_path / "d"], tmp_path / "out")
-    assert files(tmp_path / "out") == files(
-        cocite.build(
-            graph, tmp_path / "e", numbers=range(12, 15), measure="psimrank"
-        ).stored.store.path
-    )
+    cocite.build(graph, tmp_path / "e", numbers=range(12, 15), measure="psimrank")
+    assert files(tmp_path / "out") == files(tmp_path / "e")
 
 
 def test_an_interrupted_merge_leaves_nothing(graph: Graph, tmp_path: Path) -> None:

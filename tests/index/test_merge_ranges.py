@@ -13,6 +13,7 @@ from cocite import Graph
 from cocite.errors import Damaged, UsageError
 from cocite.index.layouts.rows.fusion import RowsBuilder
 from cocite.index.layouts.rows.neighbors import NearestBuilder
+from tests.builds import files
 from tests.conftest import MakeGraph
 from tests.storage.enemy import change_file
 
@@ -44,10 +45,6 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
         keep_self_loops=True,
         **how,
     )
-
-
-def files(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
 def ranges(graph: Graph, folder: Path, count: int, **options: Any) -> list[Path]:

@@ -15,12 +15,15 @@ from cocite import Graph
 from cocite.constants import NOWHERE
 from cocite.errors import Busy, Damaged, NotAStore, ResourceError, UnknownNode, UsageError
 from cocite.graph.name_files import match_names
+from cocite.graph.names import Names
 from cocite.index import StoredIndex
+from cocite.index.layouts.snapshots import Snapshot
 from cocite.index.refresh import RefreshBuild
 from cocite.options.build import RefreshOptions
 from cocite.resources import Resources
 from cocite.storage import disk
 from cocite.storage.staging import Staging
+from tests.builds import files, stop_at
 from tests.conftest import MakeGraph, by_walks
 from tests.storage.enemy import Killed, KilledAt
 
@@ -51,8 +54,8 @@ def build(graph: Graph, path: Path, samples: int = 12, **options: Any) -> cocite
     return cocite.build(graph, path, samples=samples, length=6, seed=5, **by_walks(options))
 
 
-def files(path: Path) -> dict[str, bytes]:
-    return {f.name: f.read_bytes() for f in sorted(path.iterdir())}
+def refreshed(path: Path, graph: Graph, **options: Any) -> RefreshBuild:
+    return RefreshBuild(path, graph, Resources.checked(), RefreshOptions(**options))
 
 
 def test_linked_index_is_refreshed_where_it_lies(graphs: list[Graph], tmp_path: Path) -> None:
@@ -67,9 +70,8 @@ def test_linked_index_is_refreshed_where_it_lies(graphs: list[Graph], tmp_path: 
     ours, theirs = files(tmp_path / "far" / "of-now"), files(tmp_path / "plain")
     assert ours.keys() == theirs.keys()
     assert {name for name in ours if ours[name] != theirs[name]} <= {"manifest.json"}
-    assert cocite.open(tmp_path / "now").related("p7") == cocite.open(tmp_path / "plain").related(
-        "p7"
-    )
+    now, plain = (cocite.open(tmp_path / name).related("p7") for name in ("now", "plain"))
+    assert now == plain
 
 
 def samples_of(path: Path) -> list[bytes]:
@@ -84,17 +86,11 @@ def samples_of(path: Path) -> list[bytes]:
 
 
 LAYOUTS = [
-    ("psimrank", "trees"),
-    ("simrank", "trees"),
-    ("compact-simrank", "trees"),
+    *((f"{kind}simrank", "trees") for kind in ("", "p", "compact-")),
     ("xjaccard", "minhash"),
 ]
-ALL_LAYOUTS = [
-    *LAYOUTS,
-    ("psimrank", "paths"),
-    ("compact-simrank", "compact"),
-    ("xjaccard", "sketch"),
-]
+UNCARRIED = [("psimrank", "paths"), ("compact-simrank", "compact"), ("xjaccard", "sketch")]
+ALL_LAYOUTS = LAYOUTS + UNCARRIED
 
 
 @pytest.mark.parametrize(("measure", "layout"), LAYOUTS)
@@ -109,9 +105,8 @@ def test_same_graph_links(graphs: list[Graph], tmp_path: Path, measure: str, lay
     assert held.related("p7", 100) == before  # whoever has it open keeps it
     build(graphs[0], tmp_path / "all", 16, **kind)
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "all")[3:15]
-    cut = cocite.refresh(
-        tmp_path / "x", graphs[0], fraction=1 / 12, force=True
-    )  # in the middle of a shard
+    # In the middle of a shard
+    cut = cocite.refresh(tmp_path / "x", graphs[0], fraction=1 / 12, force=True)
     assert cut.samples == 12
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "all")[4:]
     assert not {p for p in tmp_path.iterdir() if p.name.endswith(".building")}
@@ -163,20 +158,15 @@ def test_generations_name_graph_and_day(graphs: list[Graph], tmp_path: Path) -> 
     cocite.refresh(tmp_path / "x", graphs[2], fraction=0.07, force=True)  # 0.84 of a sample: one
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     names = [graph.path.name for graph in graphs]
-    assert cocite.open(tmp_path / "x").stored.store.facts["generations"] == [
-        {
-            "refresh": refresh,
-            "first": first,
-            "samples": samples,
-            "graph": names[refresh],
-            "digest": graphs[refresh].digest,
-            "date": date,
-            "path": f"../{names[refresh]}",
-        }
-        for refresh, first, samples, date in (
-            (0, 4, 8, "1970-01-01"),
-            (1, 12, 3, DAY),
-            (2, 15, 1, today),
+    generations = cocite.open(tmp_path / "x").stored.store.facts["generations"]
+    assert [Snapshot(**each) for each in generations] == [
+        Snapshot(
+            number, *numbers, names[number], graphs[number].digest, date, f"../{names[number]}"
+        )
+        for number, numbers, date in (
+            (0, (4, 8), "1970-01-01"),
+            (1, (12, 3), DAY),
+            (2, (15, 1), today),
         )
     ]
 
@@ -205,9 +195,7 @@ def test_refresh_remakes_parts_without_samples(graphs: list[Graph], tmp_path: Pa
 @pytest.mark.parametrize("measure", ["cocitation", "ppr", "pagesim"])
 def test_unsampled_measure_is_made_anew(graphs: list[Graph], tmp_path: Path, measure: str) -> None:
     cocite.build(graphs[0], tmp_path / "x", measure=measure)
-    with RefreshBuild(
-        tmp_path / "x", graphs[1], Resources.checked(), RefreshOptions(fraction=0.1)
-    ) as work:
+    with refreshed(tmp_path / "x", graphs[1], fraction=0.1) as work:
         assert (work.retained, len(work.drawn)) == (0, 0)
         work.run()
     cocite.build(graphs[1], tmp_path / "n", measure=measure)
@@ -293,10 +281,7 @@ def test_a_refresh_killed_at_any_call_leaves_the_old_index_or_the_new_one(
 def test_interrupted_refresh_goes_on_and_another_not(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x", 80)
 
-    def stop(done: int, total: int) -> None:
-        if done == 60:
-            raise KeyboardInterrupt
-
+    stop = stop_at(60)
     with pytest.raises(KeyboardInterrupt):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, date=DAY, progress=stop, force=True)
     others: list[tuple[str, dict[str, Any]]] = [
@@ -308,9 +293,7 @@ def test_interrupted_refresh_goes_on_and_another_not(graphs: list[Graph], tmp_pa
             cocite.refresh(tmp_path / "x", graphs[1], **other, force=True)
     with pytest.raises(UsageError, match="unfinished build with other settings: "):
         build(graphs[0], tmp_path / "x", 80, overwrite=True)
-    with RefreshBuild(
-        tmp_path / "x", graphs[1], Resources.checked(), RefreshOptions(fraction=0.5)
-    ) as work:
+    with refreshed(tmp_path / "x", graphs[1], fraction=0.5) as work:
         assert work.date == DAY
         assert work.done == 56  # three shards of old samples, one of new ones
         assert work.run().units == 24
@@ -323,9 +306,7 @@ def test_interrupted_refresh_goes_on_and_another_not(graphs: list[Graph], tmp_pa
 
 def test_replaced_index_is_not_refreshed(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
-    late = RefreshBuild(
-        tmp_path / "x", graphs[1], Resources.checked(), RefreshOptions(fraction=0.5, force=True)
-    )
+    late = refreshed(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     with pytest.raises(Busy, match="replaced during the refresh"), late:
         pass
@@ -338,10 +319,7 @@ def test_replaced_index_is_not_refreshed(graphs: list[Graph], tmp_path: Path) ->
 # -- what is refused -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("measure", "layout"),
-    [("psimrank", "paths"), ("compact-simrank", "compact"), ("xjaccard", "sketch")],
-)
+@pytest.mark.parametrize(("measure", "layout"), UNCARRIED)
 def test_uncarried_samples(graphs: list[Graph], tmp_path: Path, measure: str, layout: str) -> None:
     build(graphs[0], tmp_path / "x", measure=measure, layout=layout)
     with pytest.raises(UsageError, match=rf"layout {layout}, whose samples cannot move"):
@@ -354,9 +332,8 @@ def test_refresh_refusals_name(graphs: list[Graph], make_graph: MakeGraph, tmp_p
     build(graphs[0], tmp_path / "x")
     with pytest.raises(UsageError, match="date is 'soon'; it must be a day like 2026-11-21"):
         cocite.refresh(tmp_path / "x", graphs[1], date="soon", force=True)
-    large = make_graph(
-        [("p1", "p2")], [*OLD, *range(400_000)]
-    )  # is drawn on disk, and not matched there
+    # It is drawn on disk, and not matched there.
+    large = make_graph([("p1", "p2")], [*OLD, *range(400_000)])
     with pytest.raises(ResourceError, match=r"converting samples to a graph of 400,040 nodes take"):
         cocite.refresh(tmp_path / "x", large, memory="5MB", force=True)
     assert cocite.refresh(tmp_path / "x", large, memory="5MB", fraction=1, force=True).samples == 12
@@ -420,20 +397,22 @@ KINDS = {
 }
 
 
+def assert_matched(one: Names, other: Names) -> None:
+    names = list(other)
+    for name, found in zip(one, match_names(one, other).tolist(), strict=True):
+        assert found == (names.index(name) if name in names else NOWHERE)
+
+
 @pytest.mark.parametrize("old", KINDS)
 @pytest.mark.parametrize("new", KINDS)
 def test_names_are_matched_wherever_they_went(make_graph: MakeGraph, old: str, new: str) -> None:
     one = make_graph([KINDS[old][:2]], KINDS[old]).names
     other = make_graph([KINDS[new][-2:]], KINDS[new]).names
-    names = list(other)
-    for name, found in zip(one, match_names(one, other).tolist(), strict=True):
-        assert found == (names.index(name) if name in names else NOWHERE)
+    assert_matched(one, other)
 
 
 def test_equal_name_hashes_differ(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cocite.graph.name_files.name_hash", len)
     one = make_graph([("p1", "p2")], [f"p{i}" for i in range(30)]).names
     other = make_graph([("p1", "q2")], [f"p{i}" for i in range(10, 40)]).names
-    names = list(other)
-    for name, found in zip(one, match_names(one, other).tolist(), strict=True):
-        assert found == (names.index(name) if name in names else NOWHERE)
+    assert_matched(one, other)

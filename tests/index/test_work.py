@@ -23,6 +23,7 @@ from cocite.index.plan import BuildOptions
 from cocite.index.refresh import RefreshBuild
 from cocite.options.build import RefreshOptions
 from cocite.resources import Resources
+from tests.builds import files
 
 CHILD = """
 import pickle, sys
@@ -113,10 +114,6 @@ def elsewhere(graphs: dict[bool, Graph], tmp_path_factory: pytest.TempPathFactor
     assert all(len(pickle.dumps(work)) < 3000 for work in works)
     done_elsewhere(works, top)
     return top
-
-
-def files(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
 def test_there_is_a_kind_of_every_layout_of_samples() -> None:

@@ -164,9 +164,7 @@ def _counted(graph: Graph) -> tuple[int, NDArray[np.int64]]:
 def _tried(
     graph: Graph, bound: float, seed: int
 ) -> tuple[Pairs, NDArray[np.uint64], NDArray[np.uint8]]:
-    """Return the pairs with random keys up to ``bound`` (a fraction), their keys, and their numbers
-    of links.
-    """
+    """Return the pairs whose random keys are below ``bound``, their keys, and numbers of links."""
     from cocite.kernels.random import pair_keys
 
     least = np.uint64(min(2**64 - 1, int(bound * 2**64)))

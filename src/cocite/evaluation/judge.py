@@ -234,9 +234,7 @@ def headline(titles: Sequence[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Judgment:
-    """The figures ``titles`` of one ranker, as numerators ``parts`` and denominators ``wholes``,
-    both float64[queries, figures].
-    """
+    """The figures ``titles`` of a ranker: ``parts`` over ``wholes``, float64[queries, figures]."""
 
     titles: tuple[str, ...]
     parts: NDArray[np.float64]

@@ -118,9 +118,7 @@ def link_measures() -> list[str]:
 
 
 def combinations(names: Iterable[str], directions: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield (measure, direction) for all directions that a measure supports, or with its default
-    direction if there are none. Raises :class:`~cocite.errors.UsageError`.
-    """
+    """Yield (measure, direction), with the default direction if a measure supports none of them."""
     for way in directions:
         checked_direction(way)
     for name in names:

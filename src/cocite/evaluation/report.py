@@ -99,9 +99,7 @@ def facts_of(nodes: int, links: int, truth: Truth, seed: int) -> dict[str, int]:
 
 
 def deciding(results: Sequence[Result]) -> str:
-    """Return the figure by which to sort: precision if available, otherwise the first main figure;
-    "" without results.
-    """
+    """Return the figure to sort by: precision if available, or the first main figure, or ""."""
     shown = headline(list(results[0].figures) if results else [])
     return next((title for title in shown if title.startswith("precision")), *shown[:1] or [""])
 

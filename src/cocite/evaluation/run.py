@@ -106,9 +106,7 @@ class Assessment:
         return self._judge(lambda held: methods, study, truth, examples, resources, samples)
 
     def of_graph(self, graph: Graph, builds: Builds) -> Study:
-        """Judge every measure in every direction, except coupling, which is cocitation on the
-        reversed graph.
-        """
+        """Judge every measure in every direction; coupling is cocitation in the other direction."""
         graph.check()
         truth = self._truth(graph.names, builds.means)
         about = "Every measure in every direction, with its own settings"

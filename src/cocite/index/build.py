@@ -24,7 +24,6 @@ from cocite.graph.blocks import Links
 from cocite.graph.exclude import write_some_names
 from cocite.graph.links import links_of
 from cocite.graph.name_files import NAME_FILES, TITLE_FILES, write_some_titles
-from cocite.graph.sides import Sides
 from cocite.index.cluster import ClusterBuild, SampleWork
 from cocite.index.layouts.contract import WANTED, PartPlan, PartRequest, TextFiles, Texts
 from cocite.index.layouts.memory_plan import Progress
@@ -84,9 +83,7 @@ class IndexBuild:
             for p in options.parts
         )
         self.options = options = replace(options, parts=tuple(plans))
-        self._built: weakref.WeakValueDictionary[tuple[str, bool], Links] = (
-            weakref.WeakValueDictionary()
-        )
+        self._built = weakref.WeakValueDictionary[tuple[str, bool], Links]()
         self._shards: list[int] = []
         if means.cut and not self._sampled:
             raise UsageError(
@@ -261,8 +258,7 @@ class IndexBuild:
         """Estimate size, memory, and time from pilot runs on this graph; raises
         :class:`ResourceError` if memory or disk space is insufficient.
         """
-        found = []
-        refining = 0
+        found, refining = [], 0
         if self.options.refine:
             links = links_of(self.graph, "in", weighted=False)
             refining = diagonal_memory(links, self._means)
@@ -280,15 +276,9 @@ class IndexBuild:
                 f"the index needs about {format_size(total)}; {format_size(free)} are free at "
                 f"{self._draft.output.parent}. Choose another output, or fewer samples"
             )
-        seconds = sum(each.seconds for each in found)
-        return IndexEstimate(
-            total,
-            tuple("finished before" if each.fit is None else str(each.fit) for each in found),
-            seconds,
-            self.finished[0],
-            self.finished[2],
-            refining,
-        )
+        fits = tuple("finished before" if each.fit is None else str(each.fit) for each in found)
+        seconds, (done, _, unit) = sum(each.seconds for each in found), self.finished
+        return IndexEstimate(total, fits, seconds, done, unit, refining)
 
     # -- the work ----------------------------------------------------------------------
 
@@ -313,13 +303,9 @@ class IndexBuild:
         for sent in (part.traffic for part in self.parts):
             traffic = traffic if sent is None else sent.plus_all(traffic)
         path = self._publish(refining)
+        made = self.units - before, self.finished[0] - finished
         return BuildReport(
-            units=self.units - before,
-            finished=self.finished[0] - finished,
-            seconds=clock() - begin,
-            live_steps=live,
-            bytes=StoredIndex.open(path).store.nbytes,
-            traffic=traffic,
+            *made, clock() - begin, live, StoredIndex.open(path).store.nbytes, traffic
         )
 
     def _report(self, progress: Progress, part: PartBuild, base: int, done: int, _: int) -> None:
@@ -380,20 +366,18 @@ class IndexBuild:
         """Return the manifest's facts; ``names`` is the kind of names."""
         options, graph = self.options, self.graph
         excluded, _ = too_wide(graph, options)
-        return ({EXCLUDED: excluded} if excluded else {}) | index_facts(
-            self.nodes,
-            names,
-            options,
-            {
-                "name": graph.path.resolve().name,
-                "digest": graph.digest,
-                "edges": graph.edges,
-                "weighted": graph.in_weights is not None,
-                "path": self._graph_place(),
-            },
-            self.page_filter,
-            self._sides,
-        )
+        described = {
+            "name": graph.path.resolve().name,
+            "digest": graph.digest,
+            "edges": graph.edges,
+            "weighted": graph.in_weights is not None,
+            "path": self._graph_place(),
+        }
+        sides = graph.sides
+        if sides is not None and self._requested is not None:
+            sides = sides.subset(self._requested.ids())
+        facts = index_facts(self.nodes, names, options, described, self.page_filter, sides)
+        return ({EXCLUDED: excluded} if excluded else {}) | facts
 
     def _graph_place(self) -> str:
         """Return the graph's path relative to the index, or its URL."""
@@ -404,11 +388,3 @@ class IndexBuild:
         if self._elsewhere:
             return os.path.join(os.pardir, graph.name)
         return os.path.relpath(graph, self._draft.output.resolve())
-
-    @property
-    def _sides(self) -> Sides | None:
-        """Return a bipartite graph's sides, limited to the index's nodes, or None."""
-        sides = self.graph.sides
-        if sides is None or self._requested is None:
-            return sides
-        return sides.subset(self._requested.ids())

@@ -357,9 +357,7 @@ def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
 def of_nodes(
     spread: ClusterBuild | None, means: Resources, threads: object, memory: object
 ) -> Resources:
-    """Return the resources for one task: ``means`` without a cluster; otherwise ``threads`` and
-    ``memory`` if given, or those of the cluster nodes.
-    """
+    """Return one task's resources: ``means``, or on a cluster those given or those of its nodes."""
     if spread is None:
         return means
     cluster = spread.cluster

@@ -56,11 +56,6 @@ if TYPE_CHECKING:
 DIAGONAL = "diagonal"
 
 
-def decay_of(plan: PartPlan) -> float:
-    """Return the decay with which a part prepares refined answers."""
-    return plan.fixed.get(DECAY, DECAY.default)
-
-
 def diagonal_bytes(nodes: int) -> int:
     """Return the size in bytes of one part's diagonal."""
     from cocite.engine.diagonal import LIMITS
@@ -76,13 +71,10 @@ def write_diagonal(
     means: Resources,
     report: SweepReport,
 ) -> tuple[dict[str, Entry], dict[str, Any]]:
-    """Compute and write a part's diagonal, or resume an interrupted run.
-
-    Returns (entries, facts), both keyed by file name.
-    """
+    """Write a part's diagonal, resuming an interrupted run; return entries and facts by file."""
     from cocite.engine.diagonal import LIMITS, diagonal_room, make_diagonal
 
-    threads, decay = diagonal_room(rows, columns, means), decay_of(plan)
+    threads, decay = diagonal_room(rows, columns, means), plan.fixed.get(DECAY, DECAY.default)
     name = plan.prefix + DIAGONAL
     with Journal(directory / (name + ".stages")) as journal:
         reached = None
@@ -90,15 +82,9 @@ def write_diagonal(
             words, begin = rows.nodes * (1 + LIMITS), journal.begins[-1]
             table = np.fromfile(journal.path, np.float32, words, offset=begin)
             reached = len(journal.sizes), table.reshape(-1, 1 + LIMITS)
-        made = make_diagonal(
-            rows,
-            columns,
-            decay,
-            threads=threads,
-            progress=report,
-            reached=reached,
-            keep=lambda table: journal.append(table.tobytes()),
-        )
+        how: dict[str, Any] = {"threads": threads, "progress": report, "reached": reached}
+        how["keep"] = lambda table: journal.append(table.tobytes())
+        made = make_diagonal(rows, columns, decay, **how)
     with ArrayWriter(directory / name, np.float32, (1 + LIMITS,)) as writer:
         writer.write(made.table)
     facts = {"decay": made.decay, "low": made.low, "high": made.high}

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import count, pairwise
 from pathlib import Path
@@ -192,10 +192,9 @@ class Merge:
 
     def _others(self) -> dict[str, Entry]:
         """Copy names, parts without samples, and diagonals, which are equal in all indexes."""
-        made = {self._options.parts[i].prefix for i in self._sampled}
         files: dict[str, Entry] = {}
         for index in self._indexes:
-            for name, entry in _common_files(index, made).items():
+            for name, entry in _common_files(index).items():
                 if name not in files:
                     copy_array(index.store.path / name, self._draft.path / name, entry)
                     files[name] = entry
@@ -253,14 +252,14 @@ def check_same(first: StoredIndex, other: StoredIndex, *, pieces: bool = False) 
     here, there = _report(first, pieces), _report(other, pieces)
     if here != there:
         name = next(n for n in [*here, *there] if here.get(n) != there.get(n))
+        mine, its = (repr(each[name]) if name in each else "none" for each in (here, there))
         raise UsageError(
-            f"{one} has {name} {_shown(here, name)}, {two} has {_shown(there, name)}: only indexes "
-            "with the same settings can be merged"
+            f"{one} has {name} {mine}, {two} has {its}: only indexes with the same settings can be "
+            "merged"
         )
     if pieces:
         return
-    made = {p.prefix for p in first.parts if is_sampled(p.layout)}
-    ours, theirs = _common_files(first, made), _common_files(other, made)
+    ours, theirs = _common_files(first), _common_files(other)
     for name in ours.keys() & theirs.keys():
         if name.startswith(TITLE_FILES):  # titles do not affect samples
             continue
@@ -286,34 +285,31 @@ def _report(index: StoredIndex, pieces: bool) -> dict[str, Any]:
         settings.pop(SAMPLES.name, None)
         traits |= {f"{name}{which}": value for name, value in settings.items()}
         traits |= {f"{name}{which}": plan[name] for name in ("layout", "weight", "weighted")}
-    return (
-        traits
-        | ({} if index.meeting_weight is None else {MEETING_WEIGHT.name: index.meeting_weight})
-        | index.query_defaults
-    )
+    if index.meeting_weight is not None:
+        traits[MEETING_WEIGHT.name] = index.meeting_weight
+    return traits | index.query_defaults
 
 
-def _shown(traits: dict[str, Any], name: str) -> str:
-    return repr(traits[name]) if name in traits else "none"
-
-
-def _common_files(index: StoredIndex, made: Collection[str]) -> dict[str, Entry]:
-    """Return all files except samples; ``made`` contains the sampled parts' prefixes."""
-    own = {prefix + kind for prefix in made for kind in (MEMBERS, DIGESTS, POSITIONS)}
+def _common_files(index: StoredIndex) -> dict[str, Entry]:
+    """Return all files except samples."""
+    kinds = MEMBERS, DIGESTS, POSITIONS
+    own = {part.prefix + kind for part in _sampled_parts(index) for kind in kinds}
     files = index.store.manifest.files
     return {n: entry for n, entry in files.items() if n not in own and not is_shard(n)}
 
 
+def _sampled_parts(index: StoredIndex) -> list[StoredPart]:
+    return [part for part in index.parts if SAMPLES in part.settings]
+
+
 def _check_parts(indexes: list[StoredIndex]) -> list[StoredIndex]:
-    """Verify the shards whose samples occur in several indexes; return the indexes without damaged
-    ones.
-    """
+    """Verify the shards with samples that several indexes hold; drop the damaged ones."""
     span, _, whole = _held(indexes)
     twice = {*(np.flatnonzero(whole > 1) + span.start).tolist()}
     found = []
     for index in indexes:
         sound = index
-        for part in filter(_has_samples, index.parts):
+        for part in _sampled_parts(index):
             for file, run in part.runs.items():
                 if file not in index.store.lost and not twice.isdisjoint(run):
                     fault = index.store.verify(file)
@@ -330,11 +326,11 @@ def _held(indexes: Sequence[StoredIndex]) -> tuple[range, Bools, Ints]:
     span = range(min(each.start for each in numbers), max(each.stop for each in numbers))
     if len(span) > MAX_SAMPLES:
         raise UsageError(f"{len(span):,} samples exceed the maximum of {MAX_SAMPLES:,}")
-    parts = sum(map(_has_samples, indexes[0].parts))
+    parts = len(_sampled_parts(indexes[0]))
     there, whole = np.zeros((parts, len(span)), bool), np.zeros(len(span), np.int64)
     for index in indexes:
         own = np.zeros_like(there)
-        for row, part in enumerate(filter(_has_samples, index.parts)):
+        for row, part in enumerate(_sampled_parts(index)):
             own[row, part.freshness.held - span.start] = True
         there |= own
         whole += own.all(axis=0)
@@ -360,10 +356,6 @@ def _numbers(indexes: Sequence[StoredIndex]) -> range:
     return span
 
 
-def _has_samples(part: StoredPart) -> bool:
-    return SAMPLES in part.settings
-
-
 _Settings = TypeVar("_Settings", WholeSettings, PartSettings)
 
 
@@ -387,9 +379,7 @@ def open_merge(
     verify: bool = True,
     **how: Any,
 ) -> Merge | RangeMerge:
-    """Return a merge of samples or of node ranges. ``how`` contains ``overwrite`` and
-    ``elsewhere``. Raises :class:`UsageError` if the indexes do not match.
-    """
+    """Return a merge of samples or of node ranges; raises :class:`UsageError`."""
     if not isinstance(indexes, str | os.PathLike) and len(indexes) > 1:
         opened = [StoredIndex.open(path, verify=verify) for path in indexes]
         if all(index.kept and index.samples is None for index in opened):
@@ -398,9 +388,7 @@ def open_merge(
 
 
 class RangeMerge(IndexBuild):
-    """A merge of node ranges: ``with RangeMerge(indexes, output, means) as merge:
-    merge.run(progress)``.
-    """
+    """A merge of node ranges, used like a :class:`Merge`."""
 
     def __init__(
         self,

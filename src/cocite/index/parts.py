@@ -59,9 +59,7 @@ _MOST_LINKED = 256
 
 
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
-    """Return the samples per shard: ``asked``, or by default a value that limits the size and the
-    number of files.
-    """
+    """Return the samples per shard: ``asked``, or a value that limits size and number of files."""
     samples = plan.settings[SAMPLES]
     blob = 4 * sampled_format(plan.layout).most_words(nodes, plan.settings)
     shard = asked or max(
@@ -320,9 +318,7 @@ class ShardedPart:
 def finish_part(
     folder: Path, plan: PartPlan, notes: Mapping[str, Note], nodes: int, memory: int
 ) -> dict[str, Entry]:
-    """Write a part's member counts, digests, and derived data, given the shards' ``notes`` by file.
-    Returns the entries of all files.
-    """
+    """Write a part's member counts, digests and derived data; return the entries of all files."""
     prefix, layout = plan.prefix, sampled_format(plan.layout)
     files = {name: Entry.from_json(name, note["entry"]) for name, note in notes.items()}
     members = [count for note in notes.values() for count in note["members"]]

@@ -202,9 +202,7 @@ class PageFilter:
 
 
 def page_filter(facts: Facts, nodes: int, most: int) -> PageFilter | None:
-    """Read the page selection of an index with ``nodes`` nodes, or None for all pages; raises
-    :class:`Damaged`.
-    """
+    """Read the selection of an index with ``nodes`` nodes, or None; raises :class:`Damaged`."""
     if "wanted" not in facts:
         return None
     group = facts.group("wanted")
@@ -383,19 +381,9 @@ def component_parts(
     """Return a component's parts for direction ``way`` (``in``, ``out``, ``both``, ``any``)."""
     measure = component.measure
     ways = ("in", "out") if way == "both" and not measure.joint else (way,)
-    return [
-        PartPlan(
-            measure,
-            each,
-            layout,
-            settings,
-            component.weight / len(ways),
-            component.label,
-            component.number,
-            component.fixed.only(measure.ask),
-        )
-        for each in ways
-    ]
+    weight, fixed = component.weight / len(ways), component.fixed.only(measure.ask)
+    named = component.label, component.number
+    return [PartPlan(measure, each, layout, settings, weight, *named, fixed) for each in ways]
 
 
 def _numbered(

@@ -182,9 +182,7 @@ class RefreshBuild(IndexBuild):
         super().__init__(graph, place, built, means, overwrite=True, **how)
 
     def _already(self, graph: Graph) -> str:
-        """Return a note if the index, including its titles, is up to date with this graph; ""
-        otherwise.
-        """
+        """Return a note if the index, with its titles, is up to date with this graph, or ""."""
         old, newest = self._old, self._old.freshness.snapshots[-1]
         if newest.digest != graph.digest or (old.local and not self._local):
             return ""

@@ -35,9 +35,7 @@ _KEYS = (*_TEXTS, "unweighted", "settings")
 
 @dataclass(frozen=True)
 class IndexSettings:
-    """The content of a settings file. ``settings`` maps names of build and query settings to
-    values.
-    """
+    """The content of a settings file; ``settings`` are build and query settings by name."""
 
     measure: str = DEFAULT
     direction: str | None = None
@@ -121,9 +119,7 @@ def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> Buil
         options.direction or chosen.direction,
         options.layout or chosen.layout,
         {**chosen.building, **given},
-        query_defaults={
-            name: value for name, value in chosen.query_defaults.items() if name not in given
-        },
+        query_defaults={n: v for n, v in chosen.query_defaults.items() if n not in given},
         options=replace(
             options,
             unweighted=options.unweighted or chosen.unweighted,

@@ -74,9 +74,7 @@ _KEPT = 64
 
 
 class StoredIndex:
-    """An open index: the manifest and the mapped files. If shards are ``lost``, queries use the
-    other samples.
-    """
+    """An open index; if shards are ``lost``, queries use the other samples."""
 
     lost: tuple[Lost, ...] = ()
     kept: PageFilter | None = None
@@ -140,9 +138,7 @@ class StoredIndex:
         return {}
 
     def _left(self, plans: tuple[PartPlan, ...], whole: Freshness) -> dict[str, Freshness]:
-        """Map the prefix of each sampled part to its available samples; raises :class:`Damaged` if
-        a part has none.
-        """
+        """Return each sampled part's available samples, by prefix; raises :class:`Damaged`."""
         store, lost, found = self.store, list[Lost](), dict[str, Freshness]()
         for plan in plans:
             if SAMPLES not in plan.settings:

@@ -49,9 +49,7 @@ _PIECE = 1 << 20
 
 
 def part_faults(part: StoredPart) -> Iterator[Fault]:
-    """Yield a part's faults, file by file; for each shard, only the first damaged sample. Skips
-    lost files.
-    """
+    """Yield a part's faults by file: of a shard the first damaged sample, of lost files none."""
     if SAMPLES in part.settings:
         faults = list(_sample_faults(part))
         yield from faults or (_position_faults(part) if part.layout == "trees" else ())
@@ -80,9 +78,7 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
 
 
 def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
-    """Return the ids file that belongs to an offsets file, and the ids' upper limit; -1 for
-    letters.
-    """
+    """Return the ids file of an offsets file, and the ids' upper limit; -1 for letters."""
     words = part.array("words.offsets").size - 1 if part.layout == "text" else 0
     if name == "words.offsets":
         return "words.letters", -1
@@ -293,9 +289,7 @@ class VerifyDocument(Document):
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> Self:
-        """Verify the store at ``path``; raises a :class:`~cocite.errors.StoreError` if no store
-        exists there.
-        """
+        """Verify the store at ``path``; raises a :class:`~cocite.errors.StoreError`."""
         name = os.fspath(path)
         found_kind = kind_of(name)
         kind = found_kind if found_kind in ("index", BLOCKED, BLOCK) else "graph"
@@ -336,9 +330,7 @@ class VerifyDocument(Document):
 
 @dataclass(frozen=True)
 class VerifiedLinks(Document):
-    """Results for all ``stores`` cached for the links file ``path``, or for the stores of a
-    partitioned graph.
-    """
+    """Results for all ``stores`` of a file of links or of a partitioned graph."""
 
     path: str
     stores: Sequence[VerifyDocument]

@@ -1,0 +1,21 @@
+"""What tests of builds share: the bytes of an index, and interruptions."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+
+def files(path: Path) -> dict[str, bytes]:
+    """The content of each file in a folder."""
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def stop_at(
+    count: int, error: type[BaseException] = KeyboardInterrupt
+) -> Callable[[int, int], None]:
+    """What interrupts a build at its report of so many units, or more."""
+
+    def stop(done: int, total: int) -> None:
+        if done >= count:
+            raise error
+
+    return stop
