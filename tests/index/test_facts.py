@@ -34,11 +34,15 @@ def build(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Copies of small indexes, each built once."""
     made: dict[str, Path] = {}
 
-    def copy(path: Path, measure: str = "psimrank", *, refine: bool = False) -> Path:
-        if measure not in made:
-            made[measure] = tmp_path_factory.mktemp("index") / "x"
-            cocite.build(graph, made[measure], measure=measure, samples=4, length=3, refine=refine)
-        shutil.copytree(made[measure], path)
+    def copy(path: Path, kind: str = "psimrank") -> Path:
+        if kind not in made:
+            made[kind] = tmp_path_factory.mktemp("index") / "x"
+            measure = {"refined": "simrank", "refreshed": "psimrank"}.get(kind, kind)
+            refine = kind == "refined"
+            cocite.build(graph, made[kind], measure=measure, samples=4, length=3, refine=refine)
+            if kind == "refreshed":
+                cocite.refresh(made[kind], graph, fraction=0.5, force=True)
+        shutil.copytree(made[kind], path)
         return path
 
     return copy
@@ -59,7 +63,7 @@ def test_a_refresh_writes_in_its_own_draft_only(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     victim = build(tmp_path / "victim")
-    index = build(tmp_path / "x", measure=BLEND if fact == "label" else "psimrank")
+    index = build(tmp_path / "x", BLEND if fact == "label" else "psimrank")
     change_facts(index, "parts", 0, fact, to="../victim/in")
     before = contents(victim)
     with pytest.raises(Damaged, match=rf"parts\[0\], says that {fact} is '\.\./victim/in'"):
@@ -101,19 +105,58 @@ FACTS: list[tuple[tuple[str | int, ...], list[Any]]] = [
     (("generations",), [[], [{}], None, "x"]),
 ]
 """A fact of an index, and values that none may have."""
+BLENDS: list[tuple[tuple[str | int, ...], list[Any]]] = [
+    (("parts", 0, "label"), ["psimrank-2", "../x"]),
+    (("parts", 1, "number"), [0, 2**40]),
+    (("parts", 1, "fixed"), [{"idf": False}, {}]),
+    (("parts", 0, "weight"), [0.4]),
+    (("parts", 0, "measure"), ["simrank"]),
+    (("parts", 1, "direction"), ["out"]),
+    (("parts", 0, "direction"), ["both"]),
+    (("measure",), ["blend:psimrank+cocitation", f"{BLEND}+ppr", "psimrank"]),
+    (("measure",), ["blend: psimrank+cocitation(idf=true)"]),
+]
+REFINED: dict[str, list[Any]] = {
+    "decay": [0, 1, "0.6"],
+    "low": [-1, 0.5, float("nan")],
+    "high": [-0.5, float("inf"), 10**400, None],
+}
+SNAPSHOTS: dict[str, list[Any]] = {
+    "refresh": [-1, 2**70],
+    "first": [2**32],
+    "samples": [0],
+    "graph": [None],
+    "digest": ["0" * 32, "x"],
+    "date": [None, "2026-13-01"],
+    "path": ["/etc", None, "a\0"],
+}
+OF_KINDS = [
+    *(("psimrank", *each) for each in FACTS),
+    *((BLEND, *each) for each in BLENDS),
+    *(("refined", ("refined", "in.diagonal", key), values) for key, values in REFINED.items()),
+    *(("refreshed", ("generations", -1, key), values) for key, values in SNAPSHOTS.items()),
+]
 
 
-@pytest.mark.parametrize(("fact", "values"), FACTS, ids=lambda at: str(at) if at else "")
-def test_every_fact_is_checked(build: Build, tmp_path: Path, fact: Any, values: list[Any]) -> None:
-    index = build(tmp_path / "x")
-    whole = (index / "manifest.json").read_bytes()
+def check_refused(
+    path: Path, opened: Callable[[Path], object], fact: tuple[Any, ...], values: list[Any]
+) -> None:
+    """Neither opened nor found to be whole with any of the values."""
+    whole = (path / "manifest.json").read_bytes()
     for value in values:
-        (index / "manifest.json").write_bytes(whole)
-        change_facts(index, *fact, to=value)
+        (path / "manifest.json").write_bytes(whole)
+        change_facts(path, *fact, to=value)
         with pytest.raises(Damaged) as caught:
-            cocite.open(index)
-        assert str(index) in str(caught.value), value
-        assert main(["verify", str(index)]) == 1, value
+            opened(path)
+        assert str(path) in str(caught.value), value
+        assert main(["verify", str(path)]) == 1, value
+
+
+@pytest.mark.parametrize(("kind", "fact", "values"), OF_KINDS, ids=lambda at: str(at) if at else "")
+def test_every_fact_is_checked(
+    build: Build, tmp_path: Path, kind: str, fact: tuple[Any, ...], values: list[Any]
+) -> None:
+    check_refused(build(tmp_path / "x", kind), cocite.open, fact, values)
 
 
 @pytest.mark.parametrize("fact", [fact for fact, _ in FACTS if fact[-1] not in ("more",)])
@@ -133,34 +176,6 @@ def test_no_fact_may_be_missing(build: Build, tmp_path: Path, fact: tuple[str | 
     else:
         with pytest.raises(Damaged):
             cocite.open(index)
-
-
-BLENDS: list[tuple[tuple[str | int, ...], Any]] = [
-    (("parts", 0, "label"), "psimrank-2"),
-    (("parts", 0, "label"), "../x"),
-    (("parts", 1, "number"), 0),
-    (("parts", 1, "number"), 2**40),
-    (("parts", 1, "fixed"), {"idf": False}),
-    (("parts", 1, "fixed"), {}),
-    (("parts", 0, "weight"), 0.4),
-    (("parts", 0, "measure"), "simrank"),
-    (("parts", 1, "direction"), "out"),
-    (("parts", 0, "direction"), "both"),
-    (("measure",), "blend:psimrank+cocitation"),
-    (("measure",), "blend:psimrank+cocitation(idf=true)+ppr"),
-    (("measure",), "blend: psimrank+cocitation(idf=true)"),
-    (("measure",), "psimrank"),
-]
-
-
-@pytest.mark.parametrize(("fact", "value"), BLENDS, ids=str)
-def test_every_fact_of_a_blend_is_checked(
-    build: Build, tmp_path: Path, fact: tuple[str | int, ...], value: Any
-) -> None:
-    index = build(tmp_path / "x", measure=BLEND)
-    change_facts(index, *fact, to=value)
-    with pytest.raises(Damaged):
-        cocite.open(index)
 
 
 @pytest.mark.parametrize(
@@ -187,53 +202,6 @@ def test_what_is_built_is_opened(
     assert [part.plan for part in refreshed.stored.parts] == plans
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("decay", 0),
-        ("decay", 1),
-        ("decay", "0.6"),
-        ("low", -1),
-        ("low", 0.5),
-        ("low", float("nan")),
-        ("high", -0.5),
-        ("high", float("inf")),
-        ("high", 10**400),
-        ("high", None),
-    ],
-)
-def test_refined_facts_are_checked(build: Build, tmp_path: Path, key: str, value: Any) -> None:
-    build(tmp_path / "x", measure="simrank", refine=True)
-    change_facts(tmp_path / "x", "refined", "in.diagonal", key, to=value)
-    with pytest.raises(Damaged):
-        cocite.open(tmp_path / "x")
-
-
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("refresh", -1),
-        ("refresh", 2**70),
-        ("first", 2**32),
-        ("samples", 0),
-        ("graph", None),
-        ("digest", "0" * 32),
-        ("digest", "x"),
-        ("date", None),
-        ("date", "2026-13-01"),
-        ("path", "/etc"),
-        ("path", None),
-        ("path", "a\0"),
-    ],
-)
-def test_snapshot_facts(build: Build, graph: Graph, tmp_path: Path, key: str, value: Any) -> None:
-    build(tmp_path / "x")
-    cocite.refresh(tmp_path / "x", graph, fraction=0.5, force=True)
-    change_facts(tmp_path / "x", "generations", -1, key, to=value)
-    with pytest.raises(Damaged):
-        cocite.open(tmp_path / "x")
-
-
 GRAPH: list[tuple[tuple[str, ...], list[Any]]] = [
     (("nodes",), [-1, 4, 2**32, 2.0, True, None, "5"]),
     (("edges",), [-1, 6, 2**63, None, 7.0]),
@@ -252,14 +220,7 @@ GRAPH: list[tuple[tuple[str, ...], list[Any]]] = [
 @pytest.mark.parametrize(("fact", "values"), GRAPH, ids=lambda at: str(at) if at else "")
 def test_graph_fact_check(make_graph: MakeGraph, fact: tuple[str, ...], values: list[Any]) -> None:
     path = make_graph([(*edge, 2) for edge in EDGES], weight_column="3").path
-    whole = (path / "manifest.json").read_bytes()
-    for value in values:
-        (path / "manifest.json").write_bytes(whole)
-        change_facts(path, *fact, to=value)
-        with pytest.raises(Damaged) as caught:
-            Graph.open(path)
-        assert str(path) in str(caught.value), value
-        assert main(["verify", str(path)]) == 1, value
+    check_refused(path, Graph.open, fact, values)
 
 
 def test_verify_reports(build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

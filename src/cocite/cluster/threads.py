@@ -4,9 +4,8 @@
   do not share cache lines.
 * :func:`in_order` runs items on workers with their own scratch memory, and yields results in order.
   It submits at most one item more than there are workers.
-* :class:`WorkerPool` creates one object per block and calls its methods, one at a time. A call
-  returns *handles*: pass them to other calls, or ``take`` their values. ``Alone`` is a pool within
-  this process, ``cluster/workers.py`` a pool on a cluster.
+* :class:`WorkerPool` creates one object per block and calls its methods. A call returns *handles*:
+  pass them to other calls, or ``take`` their values. ``Alone`` is a pool within this process.
 
 Kernels release the interpreter lock. Short items run without threads (:class:`Pace`), as handing
 over the lock would take ten times as long.

@@ -1,24 +1,20 @@
 """Judge lists without labels, by how well they recover the co-neighbors lost with hidden links.
 
-A *pair* is two linked pages. Pairs are hidden in the order of draw(seed, pair), with links in both
-directions, until ``share`` of all links to other pages is hidden. A pair is skipped if it would
-leave one of its pages without links. Every page thus stays in the graph, with the same id.
+Pairs of linked pages are hidden in the order of draw(seed, pair), with links in both directions,
+until ``share`` of all links to other pages is hidden. Every page keeps a link (our own rule), and
+its id.
 
     C(v)      = the company of v: for each hidden link v -> w, the other pages that link to w; for
                 each hidden link w -> v, the other pages that w links to
-    g(x)      = 1 / sqrt(1 + links of x, either way, that are not hidden)
+    g(x)      = 1 / sqrt(1 + links of x, either way, that are not hidden); without it, lists of
+                popular pages would win
     company@k = mean over pages v of   sum of g(x) over x in the first k of v's list and in C(v)
                                        / the sum of the k largest g(x) over C(v)
     links@k   = the fraction of the hidden neighbors among the first k (link prediction)
 
-Popular pages are in the company of most pages, so lists of these would win without g. company@50
-agrees with labels, and links@k mostly does (docs/tuning.md).
-
-A w with more than 10,000 such links is ignored. Pages without company are excluded from the mean.
-Costs two passes over the links, 16 bytes per node, about 50 bytes per pair tried, and a copy of the
-graph on disk; then a list of 50 and about 0.1 ms per page.
-Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction problem for social
-networks*, without timestamps. That each page keeps a link is our own rule.
+A w with more than 10,000 such links is ignored, and so are pages without company. Costs two passes
+over the links, 16 bytes per node, about 50 per pair tried, and a copy of the graph on disk.
+Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction problem*, without dates.
 """
 
 from __future__ import annotations

@@ -6,32 +6,19 @@
     content@T                      Delta(., T), the mean cosine of the texts of the T best hits
     hits, answered                 the length of a list; the fraction of lists that are not empty
 
-Sibling Gamma compares the order of a list with the *familial* order, which puts nodes v of the
-query's own class before nodes w of sibling classes (``evaluation/labels.py``). Both orders agree on
-C of the pairs (v, w) and disagree on D. Ties, nodes that score 0 (or ``least``), and nodes missing
-from the list are in no pair.
+Sibling Gamma compares a list with the *familial* order (``evaluation/labels.py``). Both agree on C
+of the pairs of a node of the query's class and one of a sibling class, and disagree on D. Ties and
+nodes that are missing or score 0 (or ``least``) are in no pair. *micro* is the mean over queries of
+Gamma in the best 100; *macro* adds up the pairs of whole lists, with the query first.
 
-    micro   Gamma of each query in the best 100 of its list, then the mean over queries, as in
-            *Scaling link-based similarity search* (see Source), section 5.1
-    macro   C and D summed over queries and whole lists, each with the query itself first, as in
-            *A scalable randomized method ...*. According to the other paper, the query itself
-            raises Gamma by about 0.1. ``pairs`` is C + D
+With r_i = 1 if hit i is relevant, else 0, ndcg@k is the sum of r_i / log2(i + 1) over i <= k, over
+its largest possible value. A missing hit has r_i = 0 and a cosine of 0; *filled* figures use the
+fraction of relevant nodes among the unlisted ones, the mean over all their orders. Queries without
+relevant nodes are excluded. TF-IDF is scikit-learn's (an extra).
 
-With r_i = 1 if hit i is relevant, else 0, and R the relevant nodes without the query itself,
-precision@k = (r_1 + ... + r_k) / k, recall@k the same over R, and ndcg@k the sum of r_i / log2(i +
-1) over i <= k, over its largest possible value. TF-IDF is scikit-learn's (an extra): counts times
-log((1 + n) / (1 + df)) + 1, words of two or more letters in lower case, vectors of length 1.
-
-A missing hit is not relevant and has a cosine of 0, which penalizes lists shorter than k. *Filled*
-figures set its r_i to the fraction of relevant nodes among all unlisted nodes. This is the mean
-over all orders of these nodes, since the figures are linear in r_i. Queries with R = 0 are excluded
-from the means. Pages without text are not used as queries for texts.
-
-Costs a full list per query and about 0.15 ms, 0.1 ms more with texts.
-Source: Goodman, Kruskal 1954; Haveliwala, Gionis, Klein, Indyk 2002; Fogaras, Racz, *A scalable
-randomized method ...*, section 6, and *Scaling link-based similarity search*, section 5.1;
-Järvelin, Kekäläinen 2002 for nDCG; Lin, King, Lyu 2006, *PageSim*, section 6, and Salton, Buckley
-1988 for texts.
+Source: Goodman, Kruskal 1954; Haveliwala, Gionis, Klein, Indyk 2002; Fogaras, Racz, *Scaling
+link-based similarity search*, section 5.1 (micro), *A scalable randomized method ...*, section 6
+(macro); Järvelin, Kekäläinen 2002 for nDCG; Lin, King, Lyu 2006, section 6, for texts.
 """
 
 from __future__ import annotations

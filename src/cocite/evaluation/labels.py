@@ -1,20 +1,15 @@
 """Labels of nodes, the tree of categories, and bootstrap intervals of means over queries.
 
-A label is a path, such as ``subject.Science.Biology``; a flat class is a path of one part. A node
-may have several labels. *Collapsing* the tree to depth d reduces a node's labels to their first d
-parts, its classes. Two nodes are *same* if they share a class. Otherwise, they are *sibling* if a
-class of one and a class of the other agree in their first d - 1 parts, and *other* if not. For
-example, a node labeled ``subject.Science`` is, at depth 3, a sibling of nodes under
-``subject.Science.Biology``.
+A label is a path, such as ``subject.Science.Biology``; a flat class has one part. The classes of a
+node at depth d are the first d parts of its labels. Two nodes are *same* if they share a class,
+*sibling* if classes of both agree in their first d - 1 parts, and otherwise *other*.
 
-Every figure is a ratio of sums over queries, sum of ``parts`` / sum of ``wholes``. A *resample*
-draws as many queries with replacement. Intervals lie between quantiles of resamples (Efron's
-percentile interval). All figures use the same resamples, so easy queries cancel in differences.
-Intervals cover the choice of queries, not the samples of the index.
+Every figure is a ratio of sums over queries. Intervals lie between quantiles over *resamples*,
+which draw as many queries with replacement, the same for all figures, so that easy queries cancel
+in differences. They cover the choice of queries, not the samples of the index.
 
-Takes resamples * queries * figures multiplications. Source: Haveliwala, Gionis, Klein, Indyk 2002
-and Fogaras, Racz, *Scaling link-based similarity search*, section 5.1, for the familial order;
-Efron, Tibshirani 1993, *An introduction to the bootstrap*, chapter 13.
+Source: Haveliwala, Gionis, Klein, Indyk 2002 and Fogaras, Racz, *Scaling link-based similarity
+search*, section 5.1; Efron, Tibshirani 1993, *An introduction to the bootstrap*, chapter 13.
 """
 
 from __future__ import annotations

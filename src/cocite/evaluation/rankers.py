@@ -4,12 +4,9 @@ Evaluations judge any *ranker*, which returns the nodes related to a node, best 
 
     ranker.related(node, k) -> (ids uint32[h], scores float64[h]),  h <= k
 
-Scores must not increase, and ties are ordered by hash (``kernels/listing.py``). The list must
-exclude the node itself, nodes that score 0 or less, and all nodes but the *candidates*, if these
-are given. Threads share a ranker.
-
-With a cluster, workers draw samples (``index/cluster.py``), and one connection serves all indexes.
-Measures without samples are built locally. Results are byte-identical.
+Scores must not increase, and ties are ordered by hash (``kernels/listing.py``). The list excludes
+the node itself, nodes that score 0 or less, and all nodes but the *candidates*, if given. Threads
+share a ranker. With a cluster, workers draw samples, and one connection serves all indexes.
 """
 
 from __future__ import annotations

@@ -4,24 +4,19 @@
     round 2   the best 6 of these, with one setting changed at a time: half of both
     round 3   the best 5 of these, and the best values of all settings together: all of both
 
-The default takes part in every round. Without labels, some links are hidden, and candidates are
-judged by the company that their lists find (``evaluation/held_out.py``). With labels, they are
-judged on the whole graph by a figure of ``cocite evaluate``. Half of the pages select a candidate;
-the other half is held out to measure it, which avoids selection bias.
+The default takes part in every round. Without labels, links are hidden, and lists are judged by the
+company that they find (``evaluation/held_out.py``); with labels, by a figure of ``cocite evaluate``
+on the whole graph. Half of the pages select; the other half measures, which avoids selection bias.
 
-A candidate counts as level with the best of round 3 if the 95 % interval of their difference, over
-resamples of the pages, includes 0. The default wins if it is level, otherwise the smallest index.
-Unless the ``best`` is requested, another candidate replaces the default only if it is significantly
-better on both halves. Without labels, its lead on the held-out half must significantly exceed a
-fifth of the default's figure, as labels often contradict smaller leads. A note warns if a choice
-depends on few pages.
+A candidate is level with the best of round 3 if the 95 % interval of their difference includes 0.
+The default wins if it is level, otherwise the smallest index. Another candidate replaces it only if
+it is significantly better on both halves; without labels, its lead on the held-out half must exceed
+a fifth of the default's figure, as labels often contradict smaller leads.
 
-Candidates that differ only in query settings share an index, which is removed after use. Judgments
-are stored next to the output, so a run with the same settings resumes. The choice depends only on
-graph, settings and seed, unless there is a time limit. Rounds then end at 40, 75 and 100 % of it,
-and notes list the omitted candidates.
-
-Takes about 40 builds with a quarter of the samples, 30 with half, and 10 with all.
+Candidates that differ only in query settings share an index. Judgments are stored next to the
+output, so a run with the same settings resumes. The choice depends only on graph, settings and
+seed, unless there is a time limit, at 40, 75 and 100 % of which the rounds end. Takes about 40
+builds with a quarter of the samples, 30 with half, and 10 with all.
 """
 
 from __future__ import annotations

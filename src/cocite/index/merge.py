@@ -1,17 +1,13 @@
 """Index merges, whose result is byte-identical to a single build.
 
-A sample depends only on (graph, measure, length, seed, number), so indexes with the same graph and
-settings but different sample numbers can be merged. Together, the numbers must form a range, each
-occurring once; an index with lost shards needs exactly the lost numbers. Parts without samples,
-names, and diagonals must be equal. A refreshed index cannot be merged, because its samples come
-from several graphs.
-
-Rows depend only on the graph and the settings (``measures/fusion.py``), so indexes of consecutive
-node ranges can also be merged. The merge copies rows, recomputes derived data, and reads the names
-from the graph.
+A sample depends only on (graph, measure, length, seed, number), so indexes with different sample
+numbers can be merged. Together, the numbers must form a range, each occurring once; an index with
+lost shards needs exactly the lost numbers. All other files must be equal. A refreshed index has
+samples of several graphs and cannot be merged. Rows depend only on the graph and the settings
+(``measures/fusion.py``), so indexes of consecutive node ranges can be merged, too.
 
 Samples are verified by digest, other files by checksum. A merge makes one pass over all files and
-needs memory for one chunk of a file; samples are mapped.
+needs memory for one chunk of a file.
 """
 
 from __future__ import annotations

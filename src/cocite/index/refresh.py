@@ -3,17 +3,12 @@
 Retained samples are converted to the new graph's ids, blob by blob; unchanged shards are linked.
 New samples get unused numbers, so they are independent of all others. Parts without samples, and
 data for refined answers, are rebuilt; a ``local`` refresh retains the rows of unaffected nodes
-(``index/layouts/rows/local.py``).
+(``index/layouts/rows/local.py``). With ``add_links``, the links that a server accepted
+(``graph/journal.py``) are first added to the graph; they leave the log once an index is published.
 
-With ``add_links``, the links that a server accepted (``graph/journal.py``) are first added to the
-graph. They are removed from the log once an index of that graph is published.
-
-If the newest samples already come from this graph, nothing changes unless ``force`` is true;
-otherwise each repetition of the command would replace more samples.
-
-Costs a build of the new samples, and a pass over the retained samples that are not linked. Besides
-the memory of a build, it needs one blob and 8 bytes per node for each thread, and 64 bytes per node
-to match names.
+If the newest samples already come from this graph, nothing changes unless ``force`` is true, or
+each repetition would replace more samples. Costs a build of the new samples, and a pass over the
+retained ones that are not linked; for each thread, a blob and 8 bytes per node of memory.
 """
 
 from __future__ import annotations

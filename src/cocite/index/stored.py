@@ -1,15 +1,10 @@
 """An open index: parts, sample shards, and node names.
 
 Samples are independent, so an index with missing shards still answers: scores are means over the
-available samples, and intervals reflect the part with the fewest samples. All other files are
-required. Opening an index detects missing and truncated shards. Queries detect offsets and node ids
-that are out of range, and ``cocite verify`` detects every changed bit. To restore samples, rebuild
-them with the index's settings, then merge:
-
-    cocite index GRAPH -o PATCH --measure NAME --sample-range 16..31 ...
-    cocite merge INDEX PATCH -o INDEX --overwrite
-
-If the index was refreshed, run ``cocite refresh INDEX GRAPH --fraction 1 --force`` instead.
+available samples, and intervals reflect the part with the fewest. All other files are required.
+Opening an index detects missing and truncated shards, queries detect offsets and node ids out of
+range, and ``cocite verify`` detects every changed bit. To restore samples, rebuild them with the
+index's settings (``--sample-range 16..31``), then merge; or refresh with ``--fraction 1 --force``.
 """
 
 from __future__ import annotations
