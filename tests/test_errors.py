@@ -55,7 +55,11 @@ def test_a_malformed_row_says_where() -> None:
     )
 
 
-def test_plain_errors_survive_a_process_border() -> None:
+def test_errors_survive_a_process_border() -> None:
+    error = UnknownNode("zebar", ["Zebra"])
+    error.add_note("look again")
+    again = pickle.loads(pickle.dumps(error))
+    assert (str(again), vars(again)) == (str(error), vars(error))
     for name in errors.__all__:
         if name not in ("UnknownNode", "MalformedRow"):
             error = getattr(errors, name)("text")

@@ -25,7 +25,7 @@ exits with ``exit_code``; all other exceptions print a traceback.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Self
+from typing import Any, Self
 
 __all__ = [
     "Busy",
@@ -58,6 +58,19 @@ class CociteError(Exception):
     """Base class of all errors that cocite raises."""
 
     exit_code = 1
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restored, (type(self), self.args, dict(vars(self)))
+
+
+def _restored(
+    kind: type[CociteError], arguments: tuple[Any, ...], attributes: dict[str, Any]
+) -> CociteError:
+    """Restore a pickled error, whose initializer may take other arguments."""
+    error = kind.__new__(kind, *arguments)
+    error.args = arguments
+    vars(error).update(attributes)
+    return error
 
 
 class UsageError(CociteError, ValueError):

@@ -7,9 +7,9 @@ An address is ``local:N`` (N nodes on this machine, for one run), ``HOST:PORT`` 
 ``auto``: the local cluster started by ``cocite cluster up``, otherwise the cluster that includes
 this machine. Nodes must run this release of cocite, and NumPy of the same major version.
 
-Errors of cocite are returned as values: Ray would wrap them, and pickling would lose some
-attributes. A call whose argument is a failed answer fails with the same error. Connecting takes a
-second and a process per node; an item takes some milliseconds.
+Errors of cocite are returned as values, as Ray would wrap them. A call whose argument is a failed
+answer fails with the same error. Connecting takes a second and a process per node; an item takes
+some milliseconds.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from cocite.errors import (
 from cocite.extras import need
 from cocite.resources import format_size
 
+T = TypeVar("T")
 R = TypeVar("R")
 
 
@@ -48,39 +49,18 @@ def library() -> Any:
     return need("ray", "a cluster", "cluster")
 
 
-@dataclass(frozen=True)
-class Failed:
-    """A picklable :class:`CociteError`: its class, arguments, and attributes, such as notes."""
-
-    kind: type[CociteError]
-    arguments: tuple[Any, ...]
-    attributes: dict[str, Any]
-
-    @classmethod
-    def of(cls, error: CociteError) -> Failed:
-        """Convert an exception."""
-        return cls(type(error), error.args, dict(vars(error)))
-
-    def error(self) -> CociteError:
-        """Restore the exception."""
-        found = self.kind.__new__(self.kind, *self.arguments)
-        found.args = self.arguments
-        vars(found).update(self.attributes)
-        return found
-
-
-def attempt(work: Callable[..., R], *arguments: Any) -> R | Failed:
+def attempt(work: Callable[..., R], *arguments: Any) -> R | CociteError:
     """Return the result of ``work``, or a :class:`CociteError` from it or from an argument."""
     for argument in arguments:
-        if isinstance(argument, Failed):
+        if isinstance(argument, CociteError):
             return argument
     try:
         return work(*arguments)
     except CociteError as error:
-        return Failed.of(error)
+        return error
 
 
-def attempt_unless(stopped: bytes, work: Callable[..., R], *arguments: Any) -> R | Failed | None:
+def attempt_unless(stopped: bytes, work: Callable[[T], R], item: T) -> R | CociteError | None:
     """Return the result of :func:`attempt`, or None if the cluster has a note ``stopped``.
 
     Ray's own ``cancel`` can abort the calling process if a task is about to start (Ray 2.60: "Tried
@@ -88,7 +68,7 @@ def attempt_unless(stopped: bytes, work: Callable[..., R], *arguments: Any) -> R
     """
     if _notes()._internal_kv_get(stopped) is not None:
         return None
-    return attempt(work, *arguments)
+    return attempt(work, item)
 
 
 def _notes() -> Any:
@@ -138,15 +118,15 @@ class ActorValues:
         """Call a method that returns ``parts`` values, which become separate answers. Raises
         :class:`WorkerLost` if the ``mark`` differs.
         """
-        if isinstance(self._value, Failed):
+        if isinstance(self._value, CociteError):
             found: Any = self._value
         elif mark is not None and mark != self._mark:
-            found = Failed.of(WorkerLost("an actor was lost and replaced"))
+            found = WorkerLost("an actor was lost and replaced")
         else:
             found = attempt(getattr(self._value, method), *arguments)
         if parts == 1:
             return found
-        return [found] * parts if isinstance(found, Failed) else list(found)
+        return [found] * parts if isinstance(found, CociteError) else list(found)
 
 
 @dataclass(frozen=True)
@@ -237,8 +217,6 @@ def answers(address: str) -> bool:
     except OSError:
         return False
 
-
-T = TypeVar("T")
 
 _log = logging.getLogger("cocite")
 
@@ -492,7 +470,7 @@ class Cluster:
         while True:
             left = _LOOK if end is None else min(_LOOK, max(0.0, end - clock()))
             try:
-                found: R | Failed = self._ray.get(answer.reference, timeout=left)
+                found: R | CociteError = self._ray.get(answer.reference, timeout=left)
             except self._ray.exceptions.GetTimeoutError as error:
                 if end is not None and clock() >= end:
                     raise translated(error) from error
@@ -505,8 +483,8 @@ class Cluster:
             except self._ray.exceptions.RayError as error:
                 raise translated(error) from error
             else:
-                if isinstance(found, Failed):
-                    raise found.error()
+                if isinstance(found, CociteError):
+                    raise found
                 return found
 
     def wait(
