@@ -41,14 +41,23 @@ def local(graph: Graph) -> dict[str, bytes]:
     return files(path)
 
 
+def begun(
+    spread: ClusterBuild, graph: Graph, path: Path, measure: str, **chosen: Any
+) -> IndexBuild:
+    """A build on nodes of a cluster, in shards of three if it has samples."""
+    options = BuildOptions.checked(measure, **chosen)
+    means = of_nodes(
+        spread, Resources.checked(shard=3 if chosen.get("settings") else None), None, None
+    )
+    return IndexBuild(graph, path, options, means, spread=spread)
+
+
 def build_on(cluster: Cluster, graph: Graph, path: Path, **more: Any) -> list[int]:
     """Build on nodes of a cluster that is connected; the samples done at each report."""
-    options = BuildOptions.checked("psimrank", settings={"samples": 24})
     done: list[int] = []
-    means = Resources.checked(shard=3)
     spread = ClusterBuild(cluster, more.pop("url", None), more.pop("staging_url", None))
-    with IndexBuild(graph, path, options, of_nodes(spread, means, None, None), spread=spread) as b:
-        b.run(lambda at, total: done.append(at))
+    with begun(spread, graph, path, "psimrank", settings={"samples": 24}) as build:
+        build.run(lambda at, total: done.append(at))
     return done
 
 
@@ -82,12 +91,10 @@ def test_an_output_at_a_url_comes_by_it(
 
 
 def test_unseen_graph_is_named_by_node(cluster: Cluster, graph: Graph, tmp_path: Path) -> None:
-    seen = ClusterBuild(cluster, None, None)
-    options = BuildOptions.checked("psimrank", settings={"samples": 6})
-    means = of_nodes(seen, Resources.checked(shard=3), None, None)
-    copy = tmp_path / "web.graph"
+    seen, copy = ClusterBuild(cluster, None, None), tmp_path / "web.graph"
     shutil.copytree(graph.path, copy)
-    work = IndexBuild(Graph.open(copy), tmp_path / "a.index", options, means, spread=seen)
+    settings = {"samples": 6}
+    work = begun(seen, Graph.open(copy), tmp_path / "a.index", "psimrank", settings=settings)
     copy.rename(tmp_path / "elsewhere")
     with work, pytest.raises(ClusterError, match=r"cannot access .*web.graph.*--staging-url"):
         work.run()
@@ -113,9 +120,7 @@ def test_rows_are_those_of_one_machine(
         url = f"file://{tmp_path}/bucket/web.graph"
     cocite.build(graph, tmp_path / "a.index", measure=measure, **chosen)
     spread = Counting(cluster, url, None)
-    means = of_nodes(spread, Resources.checked(), None, None)
-    options = BuildOptions.checked(measure, **chosen)
-    with IndexBuild(graph, tmp_path / "b.index", options, means, spread=spread) as work:
+    with begun(spread, graph, tmp_path / "b.index", measure, **chosen) as work:
         work.estimate()
         work.run()
     assert files(tmp_path / "b.index") == files(tmp_path / "a.index")
@@ -128,8 +133,6 @@ def test_killed_rows_build_asks_for_what_is_missing(
     cluster: Cluster, graph: Graph, tmp_path: Path
 ) -> None:
     spread = Counting(cluster, None, None)
-    means = of_nodes(spread, Resources.checked(), None, None)
-    options = BuildOptions.checked("ppr-pmi")
 
     def stop(done: int, total: int) -> None:
         if done > 0.4 * total:
@@ -138,7 +141,7 @@ def test_killed_rows_build_asks_for_what_is_missing(
     for report in (stop, lambda done, total: None):
         with (
             suppress(KeyboardInterrupt),
-            IndexBuild(graph, tmp_path / "b.index", options, means, spread=spread) as work,
+            begun(spread, graph, tmp_path / "b.index", "ppr-pmi") as work,
         ):
             first = list(getattr(spread, "asked", ()))
             work.run(report)
@@ -150,15 +153,9 @@ def test_killed_rows_build_asks_for_what_is_missing(
 
 
 def test_a_measure_in_one_go_is_refused(cluster: Cluster, graph: Graph, tmp_path: Path) -> None:
-    options = BuildOptions.checked("cocitation")
+    spread = ClusterBuild(cluster, None, None)
     with pytest.raises(UsageError, match="cocitation can only be built on one machine"):
-        IndexBuild(
-            graph,
-            tmp_path / "a",
-            options,
-            Resources.checked(),
-            spread=ClusterBuild(cluster, None, None),
-        )
+        begun(spread, graph, tmp_path / "a", "cocitation")
 
 
 def test_a_refresh_is_that_of_one_machine(

@@ -14,6 +14,7 @@ from cocite.index.build import IndexBuild
 from cocite.index.cluster import ClusterBuild, of_nodes
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
+from tests.builds import files
 from tests.clock import LIMIT, wait_for
 from tests.cluster.work import Counter, Noted
 
@@ -76,11 +77,7 @@ def test_a_build_whose_node_is_killed_has_the_same_bytes(tmp_path: Path) -> None
         assert killed[0] < 40
         wait_for(lambda: not cluster.nodes()[2].alive)  # a small build may be done before
         assert [node.alive for node in cluster.nodes()] == [True, True, False]
-    found = [
-        {path.name: path.read_bytes() for path in (tmp_path / name).iterdir()}
-        for name in ("here.index", "there.index")
-    ]
-    assert found[0] == found[1]
+    assert files(tmp_path / "there.index") == files(tmp_path / "here.index")
 
 
 _HEADLESS = """

@@ -21,7 +21,7 @@ from cocite.graph.blocks import Links
 from cocite.graph.links import in_links
 from cocite.index.build import IndexBuild
 from cocite.index.layouts import memory_plan as fit
-from cocite.index.layouts.batch_maker import BatchMaker, Blob
+from cocite.index.layouts.batch_maker import BatchMaker, Blob, Maker
 from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.layouts.trees.assemble import (
     ExternalCompact,
@@ -39,6 +39,15 @@ from tests.oracles.graphs import Edges, graphs
 
 def words(blob: Blob) -> list[int]:
     return [word for part in blob.parts for word in part.tolist()]
+
+
+def check_blobs(whole: Maker, maker: Maker, samples: tuple[int, ...]) -> None:
+    """Both make the same blobs, one after another."""
+    for sample in samples:
+        expected, found = whole(sample), maker(sample)
+        assert words(found) == words(expected)
+        assert (found.digest, found.nbytes) == (expected.digest, expected.nbytes)
+        assert (found.members, found.live) == (expected.members, expected.live)
 
 
 def maker_of(
@@ -92,12 +101,7 @@ def test_any_blocks_buffers_and_company_make_the_same_blob(
     inside = tuple(sorted(cut for cut in cuts if cut < n))
     whole = TreeMaker(Walker(in_links(stored), step, length, 5), n, True)
     maker = maker_of(stored, step, length, inside, together, rows, threads)
-    for sample in (0, 1, 2, 3, 4, 5, 6, 2, 1, 9, 0):
-        expected, found = whole(sample), maker(sample)
-        assert words(found) == words(expected)
-        assert found.digest == expected.digest
-        assert (found.members, found.live) == (expected.members, expected.live)
-        assert found.nbytes == expected.nbytes
+    check_blobs(whole, maker, (0, 1, 2, 3, 4, 5, 6, 2, 1, 9, 0))
 
 
 @settings(max_examples=30)
@@ -136,11 +140,7 @@ def test_paths_and_compact_samples_in_files_are_those_in_memory(
         ),
         (CompactMaker(mover, n), BatchMaker(range(5), together, compact.make, [compact])),
     ):
-        for sample in (0, 1, 2, 3, 4, 2, 9):
-            expected, found = whole(sample), maker(sample)
-            assert words(found) == words(expected)
-            assert found.digest == expected.digest
-            assert (found.members, found.live) == (expected.members, expected.live)
+        check_blobs(whole, maker, (0, 1, 2, 3, 4, 2, 9))
 
 
 def tangled(make_graph: MakeGraph) -> Graph:
@@ -218,11 +218,6 @@ def test_forced_blocks_use_memory_where_they_fit(make_graph: MakeGraph, tmp_path
 # -- what can come between ----------------------------------------------------------------
 
 
-def shard_bytes(index: Path) -> dict[str, bytes]:
-    """What an index holds, but for its manifest, which has the time."""
-    return {p.name: p.read_bytes() for p in index.iterdir() if p.suffix != ".json"}
-
-
 @pytest.mark.parametrize("disk", [0, 2 * 36 * 1000 * 20, 10**12])
 @pytest.mark.parametrize("external", [False, True])
 def test_samples_are_the_same_bytes_whatever_the_disk_lets_walk_together(
@@ -244,7 +239,7 @@ def test_samples_are_the_same_bytes_whatever_the_disk_lets_walk_together(
     monkeypatch.setattr("cocite.index.layouts.trees.build.plan_fit", limited)
     cocite.build(graph, tmp_path / "y", blocks=3, external=external, **made)
     assert seen[-1].together == {0: 16, 10**12: 40}.get(disk, 20)
-    assert shard_bytes(tmp_path / "y") == shard_bytes(tmp_path / "x")
+    assert files(tmp_path / "y") == files(tmp_path / "x")
 
 
 def test_what_is_estimated_is_not_made_again(

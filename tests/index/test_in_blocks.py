@@ -16,6 +16,7 @@ import cocite
 from cocite import Graph
 from cocite.cli.main import main
 from cocite.cluster.threads import Alone
+from cocite.engine.carriers import Traffic
 from cocite.engine.partitions import VALUE_BYTES
 from cocite.errors import Damaged, NotAStore, OutputExists, ResourceError, UsageError, WorkerLost
 from cocite.graph.partitions import BlockedGraph, GraphBlock, is_blocked
@@ -128,17 +129,22 @@ def test_index_is_equal_at_the_same_place(make_graph: MakeGraph, tmp_path: Path)
     assert built(blocked, tmp_path / "split" / "x.index", "psimrank") == whole
 
 
-def test_pilots_take_nothing_away(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph = tangled(make_graph)
-    blocked = in_blocks(graph, tmp_path / "split", 3)
-    options = BuildOptions.checked("psimrank", settings={"samples": 9, "seed": 3})
-    means = Resources.checked(1, "1GB", shard=4)
-    with IndexBuild(blocked, tmp_path / "split" / "x.index", options, means) as work:
+def sent_by(blocked: BlockedGraph, output: Path, measure: str, **settings: int) -> Traffic:
+    """What is sent between three blocks by a build that follows its estimate."""
+    options = BuildOptions.checked(measure, settings={"samples": 9, **settings})
+    with IndexBuild(blocked, output, options, Resources.checked(1, "1GB", shard=4)) as work:
         assert "3 blocks apart" in str(work.estimate())
         report = work.run()
     assert report.traffic is not None
-    assert report.traffic.each > 0
-    assert report.traffic.facts()["most_of_tokens_per_node_and_step"] == 12
+    return report.traffic
+
+
+def test_pilots_take_nothing_away(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = tangled(make_graph)
+    blocked = in_blocks(graph, tmp_path / "split", 3)
+    sent = sent_by(blocked, tmp_path / "split" / "x.index", "psimrank", seed=3)
+    assert sent.each > 0
+    assert sent.facts()["most_of_tokens_per_node_and_step"] == 12
     found = files(tmp_path / "split" / "x.index")
     del found["manifest.json"]
     assert found == content(graph, tmp_path / "x.index", "psimrank")
@@ -224,13 +230,7 @@ def test_what_min_hashes_send_is_told_and_bounded(make_graph: MakeGraph, tmp_pat
     """
     graph = tangled(make_graph)
     blocked = in_blocks(graph, tmp_path / "split", 3)
-    options = BuildOptions.checked("xjaccard", settings={"samples": 9, "length": 4})
-    means = Resources.checked(1, "1GB", shard=4)
-    with IndexBuild(blocked, tmp_path / "x.index", options, means) as work:
-        assert "3 blocks apart" in str(work.estimate())
-        report = work.run()
-    sent = report.traffic
-    assert sent is not None
+    sent = sent_by(blocked, tmp_path / "x.index", "xjaccard", length=4)
     assert (sent.tokens, sent.records, sent.trees) == (0, 0, 0)
     assert 0 < sent.each <= VALUE_BYTES * 2
     rings = sent.steps

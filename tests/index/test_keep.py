@@ -373,25 +373,6 @@ def test_missing_names(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
     assert index.related(site(5)) == []
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"only_nodes": ["nobody"]}, "no page of .* is selected"),
-        ({"only_nodes": "page two"}, "only_nodes is a single string"),
-        ({"only_prefix": ""}, "it must be a prefix of names"),
-        ({"only_prefix": ["x"], "layout": "paths"}, "choose --layout trees"),
-        ({"only_prefix": ["x"], "measure": "compact-simrank"}, "choose --layout trees"),
-        ({"only_prefix": "x", "measure": "cocitation"}, "an index of cocitation needs links"),
-        ({"only_prefix": "x", "measure": "blend:psimrank+ppr"}, "an index of ppr needs links"),
-        ({"only_prefix": "x", "measure": "simrank", "refine": True}, "Omit it"),
-    ],
-)
-def test_refused_keeps(graph: Graph, tmp_path: Path, given: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        cocite.build(graph, tmp_path / "x", **by_walks(given))
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_manifest_that_tells_of_pages_is_not_believed(graph: Graph, tmp_path: Path) -> None:
     def made(name: str) -> Path:
         cocite.build(graph, tmp_path / name, samples=2, only_prefix="http://s3", measure="psimrank")

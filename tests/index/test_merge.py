@@ -110,28 +110,6 @@ def test_numbers_from_0_on_are_the_index_as_ever(graph: Graph, tmp_path: Path) -
     assert files(tmp_path / "a") == files(tmp_path / "b")
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"numbers": range(0)}, "it must be a range of sample numbers"),
-        ({"numbers": range(0, 10, 2)}, "it must be a range of sample numbers"),
-        ({"numbers": [1, 2]}, "it must be a range of sample numbers"),
-        ({"numbers": range(5, 9), "samples": 5}, "samples is 5: omit it"),
-        ({"numbers": range(4), "measure": "cocitation"}, "cocitation has no samples"),
-        (
-            {"numbers": range(4), "measure": "blend:psimrank(samples=7)+simrank"},
-            "all must have the same number",
-        ),
-        ({"numbers": range(2**32 - 9, 2**32 - 1)}, "it must be a range of sample numbers"),
-        ({"numbers": range(70_000)}, "samples is 70000"),
-    ],
-)
-def test_wrong_numbers(graph: Graph, tmp_path: Path, given: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        cocite.build(graph, tmp_path / "x", **by_walks(given))
-    assert not list(tmp_path.iterdir())
-
-
 def test_build_of_numbers_resumes_by_the_same_numbers_only(graph: Graph, tmp_path: Path) -> None:
     def build(name: str, first: int = 5, **more: Any) -> None:
         how: dict[str, Any] = {"measure": "psimrank", "shard": 4, **more}

@@ -100,22 +100,6 @@ def test_range_killed_goes_on(graph: Graph, tmp_path: Path) -> None:
     assert not [*(tmp_path / "x").glob("*.log")]
 
 
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"only_range": "0/3"}, "only_range is '0/3'; it must be I/COUNT, such as 2/8"),
-        ({"only_range": "4/3"}, "only_range is '4/3'"),
-        ({"only_range": "2"}, "only_range is '2'"),
-        ({"only_range": "1/2", "only_prefix": "http"}, "omit --only-nodes and --only-prefix"),
-        ({"only_range": "1/9999"}, "too few for 9,999 ranges"),
-        ({"only_range": "1/2", "measure": "pagesim"}, "an index of pagesim needs links"),
-    ],
-)
-def test_wrong_range(graph: Graph, tmp_path: Path, given: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=re.escape(message)):
-        cocite.build(graph, tmp_path / "x", **given)
-
-
 def test_pieces_that_do_not_fit_are_refused(
     graph: Graph, make_graph: MakeGraph, tmp_path: Path
 ) -> None:
