@@ -2,12 +2,10 @@
 
 Posted links go to a log beside the index (``graph/journal.py``), which every server process reads
 when it grows. A node with posted links is queried like an unseen node, with its links in the graph
-and in the log. The index answers for all other nodes.
+and in the log. Each generation of an index reads the log, and ignores links that its graph has.
+Links that a refresh removes from the log stay in memory, so they count until the new index is open.
 
-Each generation of an index reads the log separately, and ignores links that its graph contains.
-Links stay in memory when a refresh removes them from the log, so they count until the new index is
-open. A query costs two system calls; after a change, the first query for a node also costs a copy
-of the links.
+A query costs two system calls, and the first one for a changed node also a copy of the links.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -130,9 +128,7 @@ class FreshLinks:
         self._log, self._reader = RecordLog(self._path), RecordReader(self._path)
         facts = self._graph.store.facts
         self._both = bool(facts["undirected"])
-        self._called: Callable[[str], str] = (
-            normalizer() if "normalized_urls" in facts else lambda name: name
-        )
+        self._called: Callable[[str], str] = normalizer() if "normalized_urls" in facts else str
         self._out: dict[str, dict[str, float]] = {}
         self._into: dict[str, dict[str, float]] = {}
         self._drafts: OrderedDict[str, Index] = OrderedDict()
@@ -176,7 +172,7 @@ class FreshLinks:
         links = [PostedLink(self._called(a), self._called(b), weight) for a, b, weight in links]
         with self._taking:
             self.look()
-            each = {(link.source, link.target): link for link in reversed(links)}
+            each = {link[:2]: link for link in reversed(links)}
             new = [link for link in reversed(each.values()) if not self._has(link)]
             if not new:
                 return TakenLinks(0, len(links), 0, self._reader.position)
@@ -223,10 +219,8 @@ class FreshLinks:
         """
         new = [name for name in changed if not self._is_node(name)]
         if len(new) > 1:
-            raise UnknownNode(
-                new[1],
-                note=f"It is new, like {new[0]!r}: until a refresh, query them one at a time",
-            )
+            note = f"It is new, like {new[0]!r}: until a refresh, query them one at a time"
+            raise UnknownNode(new[1], note=note)
         for name in new or changed:
             with self._lock:
                 index = self._drafts.get(name) or self._new_index(name)
@@ -257,12 +251,10 @@ class FreshLinks:
                 theirs = dict(zip(self._names.names(ids), weights, strict=True))
                 links |= {n: w for n, w in theirs.items() if n != name}
             sides.append(links)
+        if not more and node is None:
+            note = "It is new, and linked only with new nodes: query it after a refresh"
+            raise UnknownNode(name, note=note)
         if not more:
-            if node is None:
-                raise UnknownNode(
-                    name,
-                    note="It is new, and linked only with new nodes: query it after a refresh",
-                )
             return None
         draft = UnseenNode.of(*(links if weighted else list(links) for links in sides))
         return self._index.with_unseen(draft, name=name, replaced=node)
@@ -275,8 +267,7 @@ class FreshLinks:
         with self._lock:
             names = dict.fromkeys((*self._out, *self._into))
         new = [n for n in names if query.how(n) <= most and not self._is_node(n)]
-        titles: Any = found.titles
-        if titles is not None:
-            titles = [*titles, *[None] * len(new)][:k]
-        more = found.more or len(found.nodes) + len(new) > k
-        return replace(found, nodes=[*found.nodes, *new][:k], titles=titles, more=more)
+        nodes = [*found.nodes, *new]
+        titles = None if found.titles is None else [*found.titles, *[None] * len(new)][:k]
+        more = found.more or len(nodes) > k
+        return replace(found, nodes=nodes[:k], titles=titles, more=more)

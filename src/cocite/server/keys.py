@@ -15,6 +15,7 @@ import hmac
 import re
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from cocite.errors import InputError
@@ -67,11 +68,8 @@ class Keys:
         if not key or len(key) > _LONGEST:
             return None
         shown = hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
-        found = None
-        for name, stored in self._hashes.items():
-            if hmac.compare_digest(stored, shown):
-                found = name
-        return found
+        found = [n for n, stored in self._hashes.items() if hmac.compare_digest(stored, shown)]
+        return found[-1] if found else None
 
 
 def shown_key(headers: Mapping[str, str]) -> str | None:
@@ -80,11 +78,9 @@ def shown_key(headers: Mapping[str, str]) -> str | None:
     if kind.lower() == "bearer":
         return value.strip()
     if kind.lower() == "basic":
-        try:
-            pair = base64.b64decode(value, validate=True).decode("utf-8")
-        except (binascii.Error, UnicodeDecodeError):
-            return None
-        return pair.partition(":")[2]
+        with suppress(binascii.Error, UnicodeDecodeError):
+            return base64.b64decode(value, validate=True).decode("utf-8").partition(":")[2]
+        return None
     return headers.get("x-api-key")
 
 

@@ -40,10 +40,8 @@ fewer."""
 
 
 def set_aside() -> None:
-    """Exempt current objects from garbage collection, once everything is loaded.
-
-    A collection stops all threads and scans all objects: with some hundred thousand, this takes a
-    tenth of a second, once a second under load, and would dominate the slowest answers.
+    """Exempt all objects loaded so far from garbage collection, which would stop all threads for a
+    tenth of a second, and so dominate the slowest answers.
     """
     gc.collect()
     gc.freeze()
@@ -115,9 +113,8 @@ class LoadedIndex:
 class Holder:
     """A served index, which reloads when its directory is replaced.
 
-    A new directory is opened, verified and queried once before it serves; running queries keep
-    their generation. A damaged directory is refused, and checked again when its files change, as
-    copying may be in progress.
+    A new directory is verified and queried once before it serves; running queries keep their
+    generation. A damaged one is refused until its files change, as copying may be in progress.
     """
 
     def __init__(

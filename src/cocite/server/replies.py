@@ -12,6 +12,7 @@ import re
 import sys
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -52,12 +53,9 @@ def coding(request: Request) -> str | None:
     """Return the client's preferred encoding, ``zstd`` or ``gzip``, or None."""
     likes: dict[str, float] = {}
     for part in request.headers.get("accept-encoding", "").split(","):
-        match = _CODED.fullmatch(part)
-        if match:
-            try:
+        if match := _CODED.fullmatch(part):
+            with suppress(ValueError):
                 likes[match[1].lower()] = float(match[2] or 1)
-            except ValueError:
-                continue
     best = max(("zstd", "gzip"), key=lambda name: likes.get(name, 0.0))
     return best if likes.get(best, 0.0) > 0 else None
 
@@ -84,11 +82,8 @@ def caching(service: Service, asking: ServedQuery | None) -> dict[str, str]:
     age = int(service.config.options.reload_interval) if fixed else 0
     control = f"{kept}, max-age={age}" if age else f"{kept}, no-cache"
     found = {"Cache-Control": control, "ETag": asking.tag, "Vary": vary}
-    found["Cocite-Index"] = asking.name
-    found["Cocite-Generation"] = asking.held.generation
-    if asking.samples is not None:
-        found["Cocite-Samples"] = str(asking.samples)
-    return found
+    found |= {"Cocite-Index": asking.name, "Cocite-Generation": asking.held.generation}
+    return found if asking.samples is None else found | {"Cocite-Samples": str(asking.samples)}
 
 
 def reply(
@@ -168,10 +163,9 @@ def guarded(
 
 
 def _sent(request: Request) -> list[str]:
-    try:
+    with suppress(CociteError):
         return [text for pair in pairs_of(request.scope["query_string"]) for text in pair]
-    except CociteError:
-        return []
+    return []
 
 
 def problem_reply(problem: Problem) -> Response:

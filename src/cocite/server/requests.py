@@ -269,17 +269,17 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
         return (*found, *(Parameter(each, limits.name) for each in _OF_MEASURES.values()))
 
     served = "The index to query: " + ", ".join(names)
+
+    def own(*option: Any, **more: Any) -> Parameter:
+        return Parameter(Option(*option, **more), 0)
+
     index = text("index", served, names[0] if names else None)
     side = text(
         "side",
         "Bipartite indexes only: the side of all names, such as user, which then have no prefix",
     )
-    a, b = text("a", "A node", required=True), text("b", "Another node", required=True)
+    b = text("b", "Another node", required=True)
     several: dict[str, Any] = {"required": True, "most": limits.together}
-    node = text("node", "The node; several are queried together", **several)
-    nodes = text("nodes", "The nodes", required=True, nested=True, most=limits.batch)
-    how_many = Option("k", DEFAULT_NAMES, "How many names to list", 1, min(limits.k, 100))
-    matches = Option("matches", True, "Search within names and titles; false: only at the start")
     reasons = {"k": {"default": DEFAULT_REASONS, "text": "How many pages to list"}}
     hits = parameters(QueryOptions)
     every = (
@@ -287,13 +287,13 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
             "related",
             "The nodes most related to a node",
             "Repeat `node` to query several nodes together.",
-            (index, node, side, *hits),
+            (index, text("node", "The node; several are queried together", **several), side, *hits),
         ),
         Operation(
             "similarity",
             "How similar two nodes are",
             "With an interval for the true score.",
-            (index, a, b, side, *parameters(ScoreOptions)),
+            (index, text("a", "A node", required=True), b, side, *parameters(ScoreOptions)),
         ),
         Operation(
             "why",
@@ -316,8 +316,8 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
             (
                 index,
                 text("text", "The text to search for", required=True),
-                Parameter(how_many, limits.name),
-                Parameter(matches, limits.name),
+                own("k", DEFAULT_NAMES, "How many names to list", 1, min(limits.k, 100)),
+                own("matches", True, "Search within names and titles; false: only at the start"),
                 text("side", "Bipartite indexes only: list names of this side, such as user"),
             ),
         ),
@@ -326,7 +326,12 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
             "The nodes most related to each of many",
             "A list for each node; a nested list of nodes is queried together. An unknown node "
             "gets an `error`, a problem document, instead of its list.",
-            (index, nodes, side, *hits),
+            (
+                index,
+                text("nodes", "The nodes", required=True, nested=True, most=limits.batch),
+                side,
+                *hits,
+            ),
             posted="/v1/batch",
         ),
         Operation(
@@ -339,13 +344,9 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
                 text("out", "Nodes that the page links to", most=limits.links),
                 text("into", "Nodes that link to the page", most=limits.links),
                 Parameter(Option("text", None, _DRAFT_TEXT, kind=str), limits.body),
-                Parameter(
-                    Option("format", "names", "Format of `text`", choices=("names", "note")), 0
-                ),
+                own("format", "names", "Format of `text`", choices=("names", "note")),
                 text("name", "Name of the page", DRAFT),
-                Parameter(
-                    Option("skip_unknown", False, "Skip links with names not in the index"), 0
-                ),
+                own("skip_unknown", False, "Skip links with names not in the index"),
                 *hits,
             ),
             posted="/v1/related",
@@ -391,18 +392,17 @@ def stored(index: Index, asked: Values, names: Sequence[str]) -> list[str]:
 def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[str, bool]]:
     """Return the names, and whether each is a node; only other spellings take a pass over names."""
     nodes, side = index.nodes, asked.get("side")
-    sides = nodes.sides
-    if side is not None and sides is None:
-        raise UsageError("the index is not bipartite: omit side")
-    called = names if sides is None or side is None else [sides.name(side, n) for n in names]
-
-    def one(name: str) -> tuple[str, bool]:
-        if nodes.find(name) is not None:
-            return name, True
-        node = Resolver(nodes).find(name, passes=len(nodes) <= SEARCHED)
-        return (name, False) if node is None else (str(nodes.name(node)), True)
-
-    return [one(name) for name in called]
+    if side is not None:
+        if nodes.sides is None:
+            raise UsageError("the index is not bipartite: omit side")
+        names = [nodes.sides.name(side, name) for name in names]
+    found = []
+    for name in names:
+        node = nodes.find(name)
+        if node is None:
+            node = Resolver(nodes).find(name, passes=len(nodes) <= SEARCHED)
+        found.append((name, False) if node is None else (str(nodes.name(node)), True))
+    return found
 
 
 def _known(index: Index, asked: Values, names: Sequence[str]) -> list[str]:

@@ -239,16 +239,14 @@ def _draw(
 async def _like(
     service: Service, request: Request, state: PageState, asking: ServedQuery, error: UnknownNode
 ) -> Response:
-    side, names = state.get("side"), asking.index.nodes
-    given = {} if side is None else {"side": side}
+    names, given = asking.index.nodes, {name: v for name, v in state.others if name == "side"}
     called = zip(state.nodes, stored(asking.index, given, state.nodes), strict=True)
     matches = {typed: name for typed, name in called if names.find(name) is not None}
     sought = next(node for node in state.nodes if node not in matches)
     asked = {"text": sought, "k": _LIKE, "matches": len(names) <= SEARCHED, **given}
     found = (await service.ask("complete", asked, asking, Document.to_json))["nodes"]
     known = {each["node"] for each in found}
-    sides = names.sides
-    among = range(len(names)) if side is None or sides is None else sides.named(side)
+    among = names.sides.named(given["side"]) if names.sides and given else range(len(names))
     near = [n for n in error.suggestions if n not in known and names.find(n) in among]
     titles = asking.index.titles_of(near) or [""] * len(near)
     found += [{"node": n, "title": title} for n, title in zip(near, titles, strict=True)]
@@ -305,7 +303,6 @@ async def _csv(service: Service, request: Request) -> Response:
 # -- embed -------------------------------------------------------------------------------
 
 
-_K = "10"
 _SCRIPT = {
     "Content-Type": "text/javascript; charset=utf-8",
     "Cache-Control": "public, max-age=3600",
@@ -315,7 +312,7 @@ _SCRIPT = {
 
 async def _embed(service: Service, request: Request) -> Response:
     state = PageState.of(pairs_of(request.scope["query_string"]))
-    question = state.question if state.get("k") else [*state.question, ("k", _K)]
+    question = (state if state.get("k") else state.plus("k", "10")).question
     values = service.operations["related"].from_query(question)
     with service.serving("related", values) as asking:
         made = partial(_list, service, state)
@@ -341,11 +338,8 @@ def _docs_of(service: Service) -> Handler:
     nodes = example_nodes(service)
     operations = [(each, each.path) for each in service.operations.values()]
     operations += [(Operation(path[1:], text, "", ()), path) for path, text in PROBES.items()]
-    values = {
-        "about": f"{SUMMARY} {DESCRIPTION}",
-        "operations": [(each, path, _example(each, path, nodes)) for each, path in operations],
-        "kinds": KINDS,
-    }
+    described = [(each, path, _example(each, path, nodes)) for each, path in operations]
+    values = {"about": f"{SUMMARY} {DESCRIPTION}", "operations": described, "kinds": KINDS}
     page = filled("reference.html", frame(service, PageState(), "API") | values)
 
     async def docs(service: Service, request: Request) -> Response:

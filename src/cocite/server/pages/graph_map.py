@@ -38,9 +38,8 @@ _SIGN, _WIDE, _TALL = 7.6, 13.0, 17
 
 @dataclass(frozen=True)
 class Spot:
-    """A page on the map: rank, center, and label ("" for none) with position and ``anchor``.
-
-    ``group`` is -1 for none; a ``central`` page names the group.
+    """A page on the map: rank, center, label ("" for none) with position and ``anchor``; ``group``
+    (-1 for none), which a ``central`` page names.
     """
 
     rank: int

@@ -32,14 +32,8 @@ _ROW, _BOX = 46, 38
 """Row distance and box height in the diagram, in pixels, as in ``page.css``."""
 _HALF, _WIDE = 22, 44
 """Half and full distance between spine and boxes, in pixels."""
-_REST: dict[str, Any] = {
-    "name": None,
-    "own": None,
-    "near": (False, False),
-    "said": None,
-    "path": None,
-    "others": 0,
-}
+_REST: dict[str, Any] = dict.fromkeys(("name", "own", "said", "path"))
+_REST |= {"near": (False, False), "others": 0}
 """The default values of a row."""
 _OWN = {
     (True, True): "Linked both ways",
@@ -130,9 +124,8 @@ def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) 
     if steps:
         return [_HOW.get(links, _EITHER)[steps > 1].format(steps)]
     if len(back) == 2:  # the last step of a walk from a
-        last: Said = ["is linked with ", b]
-        if links in _HOW:
-            last = ["links to " if links == "out" else "is linked to by ", b]
+        ways = {"out": "links to ", "in": "is linked to by "}
+        last: Said = [ways.get(links, "is linked with "), b]
         return last if forth else ["is near ", a, ", and ", *last]
     if measure in _LEADING and links in _HOW:
         if forth or back:

@@ -127,7 +127,7 @@ class PageState:
         """Return the URL path and query."""
         pairs = self.question
         if reasons:
-            pairs = pairs + [("why", self.why or "")] * (self.why is not None)
+            pairs += [("why", self.why)] if self.why is not None else []
             pairs += [("from", each) for each in self.trail]
         query = urlencode(pairs, quote_via=quote, errors="surrogateescape")
         return f"{path}?{query}" if query else path
@@ -168,8 +168,8 @@ _SAME = 8
 
 def own_settings(index: Index) -> dict[str, Any]:
     """Return the index's query settings, with defaults."""
-    takes = dict.fromkeys(s.name for part in index.stored.parts for s in part.measure.ask)
     given = index.stored.ask_settings({}).to_json()
+    takes = (each.name for part in index.stored.parts for each in part.measure.ask)
     return {name: given.get(name, "") for name in takes}
 
 
@@ -239,9 +239,8 @@ def sharpen_of(index: Index, document: RelatedDocument, state: PageState) -> str
     """Return the URL of the refined list if intervals are wide and can be refined, else None."""
     wide = any(hit.high - hit.low > _BOUNDED * hit.score for hit in document.hits)
     single = len(document.nodes) == 1 and document.interval == DEFAULT_INTERVAL
-    if not wide or not single or document.refined or index.refiner is None:
-        return None
-    return state.plus("refine", "true").href()
+    possible = single and not document.refined and index.refiner is not None
+    return state.plus("refine", "true").href() if wide and possible else None
 
 
 def rows_of(document: RelatedDocument, state: PageState, most: int) -> list[dict[str, Any]]:
