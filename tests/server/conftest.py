@@ -18,13 +18,18 @@ from urllib.parse import urlencode
 
 import pytest
 
+pytest.importorskip("granian", reason="the extra serve is not installed")
+
 import cocite
+from cocite.options.serve import ServeOptions
+from cocite.server.app import make_app
+from cocite.server.results import Config, Limits, Served
+from cocite.server.service import Service
 from tests.clock import LIMIT, wait_for
+from tests.conftest import Shell
 from tests.server.browser import browser, visit, worlds
 
 __all__ = ["Answer", "Server", "Start", "ask_app", "browser", "visit", "worlds"]
-
-pytest.importorskip("granian", reason="the extra serve is not installed")
 
 LINKS = [
     *((f"hub{i}", page) for i in range(12) for page in ("red", "blue", f"leaf{i}", "été & <b>")),
@@ -159,10 +164,49 @@ async def ask_app(app: Any, path: str, body: Any = None, **headers: str) -> Simp
     start = next(each for each in sent if each["type"] == "http.response.start")
     found = b"".join(each.get("body", b"") for each in sent)
     heads = {k.decode().lower(): v.decode() for k, v in start["headers"]}
-    return SimpleNamespace(status=start["status"], headers=heads, body=found)
+    plain = "content-encoding" not in heads and heads.get("content-type", "").endswith("json")
+    read = json.loads(found) if plain and found else None
+    return SimpleNamespace(status=start["status"], headers=heads, body=found, json=read)
 
 
 Start = Callable[..., Server]
+Told = Callable[..., Any]
+
+
+@pytest.fixture
+def told(shell: Shell) -> Told:
+    """What the command line prints as JSON."""
+    return lambda *words: json.loads(shell([*words, "--format", "json"]).out)
+
+
+@pytest.fixture
+def serving() -> Iterator[Callable[..., "LocalServer"]]:
+    """Starts servers in this process, which end with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def starting(*given: Any, **options: Any) -> LocalServer:
+            begun = LocalServer(*given, **options)
+            stack.callback(begun.service.close)
+            return begun
+
+        yield starting
+
+
+class LocalServer:
+    """A server in this process, that looks at its index when it is told to."""
+
+    def __init__(self, index: Path, limits: Limits | None = None, **options: Any) -> None:
+        usual = {"no_requests": True, "reload_interval": 3600.0, "target_latency": 1e6}
+        served = (Served(index.stem, str(index)),)
+        given = ServeOptions(**usual | options)
+        self.service = Service(Config(served, given, limits=limits or Limits()))
+        self.app = make_app(self.service)
+
+    def __call__(self, path: str, sent: Any = None, **headers: str) -> SimpleNamespace:
+        return asyncio.run(ask_app(self.app, path, sent, **headers))
+
+
+Serving = Callable[..., LocalServer]
 
 
 @pytest.fixture(scope="module")

@@ -1,23 +1,19 @@
 """A server whose samples answer from elsewhere: the same API, and what it says of who answers."""
 
-import asyncio
-import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from shutil import copytree
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 import cocite
 from cocite.cluster.ray import Cluster
-from cocite.options.serve import ServeOptions
-from cocite.server.app import make_app
-from cocite.server.results import Config, Served
 from cocite.server.service import Service
 from tests.conftest import Shell
 from tests.search.remote.in_process import InProcess
-from tests.server.conftest import ask_app
+from tests.server.conftest import LocalServer
 
 Get = Callable[..., SimpleNamespace]
 SHARDS = 6
@@ -33,19 +29,16 @@ def served(
     with pytest.MonkeyPatch.context() as patch:
         cluster.rule(patch)
         patch.setattr(Cluster, "connect", lambda address: cluster)
-        options = ServeOptions(
-            graphs=(str(folder / "web.graph"),),
-            cluster="here",
-            shards=SHARDS,
-            deadline=300.0,
-            target_latency=30_000.0,
-            no_requests=True,
-            reload_interval=3600.0,  # looked at by tests alone
-        )
-        service = Service(Config((Served("web", str(own)),), options))
-        app = make_app(service)
-        yield service, cluster, lambda *asked: asyncio.run(ask_app(app, *asked))
-        service.close()
+        graphs = (str(folder / "web.graph"),)
+        options: dict[str, Any] = {
+            "cluster": "here",
+            "shards": SHARDS,
+            "deadline": 300.0,
+            "graphs": graphs,
+        }
+        server = LocalServer(own, target_latency=30_000.0, **options)
+        yield server.service, cluster, server
+        server.service.close()
 
 
 def test_api_answers_as_one_machine(served: tuple[Service, InProcess, Get], folder: Path) -> None:
@@ -55,22 +48,22 @@ def test_api_answers_as_one_machine(served: tuple[Service, InProcess, Get], fold
     assert found.status == 200, found.body
     assert int(found.headers["cocite-samples"]) == index.samples
     assert "max-age" in found.headers["cache-control"]
-    answer = json.loads(found.body)
+    answer = found.json
     assert [hit["node"] for hit in answer["hits"]] == [hit.node for hit in index.related("red", 5)]
     assert answer["settings"]["samples"] == index.samples
     assert "shards" not in answer
-    pair = json.loads(get("/v1/similarity?a=red&b=blue").body)
+    pair = get("/v1/similarity?a=red&b=blue").json
     assert pair["score"] == index.similarity("red", "blue").score
-    why = json.loads(get("/v1/why?a=red&b=blue").body)
+    why = get("/v1/why?a=red&b=blue").json
     assert why["score"] == pair["score"]
-    many = json.loads(get("/v1/batch", {"nodes": ["red", "blue"], "k": 3}).body)["answers"]
+    many = get("/v1/batch", {"nodes": ["red", "blue"], "k": 3}).json["answers"]
     assert [each["node"] for each in many] == ["red", "blue"]
-    assert json.loads(get("/v1/complete?text=re").body)["nodes"][0]["node"] == "red"
+    assert get("/v1/complete?text=re").json["nodes"][0]["node"] == "red"
 
 
 def test_who_answers_is_told(served: tuple[Service, InProcess, Get]) -> None:
     _, _, get = served
-    (index,) = json.loads(get("/v1/indexes").body)["indexes"]
+    (index,) = get("/v1/indexes").json["indexes"]
     assert [each["shard"] for each in index["shards"]] == list(range(SHARDS))
     assert {each["state"] for each in index["shards"]} == {"answers"}
     assert sum(each["samples"] for each in index["shards"]) == index["samples"]
@@ -90,7 +83,7 @@ def test_lost_servers_cost_precision_and_come_back(served: tuple[Service, InProc
     last = answers[-1]
     left = int(last.headers["cocite-samples"])
     assert 0.6 * have < left < 0.7 * have
-    document = json.loads(last.body)
+    document = last.json
     assert document["samples"] == document["settings"]["samples"] == left
     assert document["shards"] == {"answered": 4, "of": SHARDS}
     assert "no-cache" in last.headers["cache-control"]
@@ -113,7 +106,7 @@ def test_under_load_fewer_shards_are_asked(served: tuple[Service, InProcess, Get
         found = get("/v1/related?node=red")
     finally:
         service.adaptation.share = 1.0
-    assert json.loads(found.body)["shards"] == {"answered": 2, "of": SHARDS}
+    assert found.json["shards"] == {"answered": 2, "of": SHARDS}
     assert int(found.headers["cocite-samples"]) == 2 * have // SHARDS
 
 

@@ -2,14 +2,13 @@
 refresh.
 """
 
-import asyncio
 import json
 import os
 import random
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,16 +19,13 @@ import cocite
 from cocite.cli.main import main
 from cocite.errors import CociteError, UsageError
 from cocite.graph.journal import PostedLink, encoded_links, journal_of
-from cocite.options.serve import ServeOptions
 from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
-from cocite.server.app import make_app
 from cocite.server.fresh import FreshLinks
 from cocite.server.keys import Keys, new_key
-from cocite.server.results import Config, Limits, Served
-from cocite.server.service import Service
+from cocite.server.results import Limits
 from cocite.storage import disk
 from cocite.storage.records import RecordLog
-from tests.server.conftest import Start, ask_app
+from tests.server.conftest import Serving, Start
 from tests.storage.enemy import Killed, KilledAt
 
 DRAW = random.Random(3)
@@ -53,50 +49,29 @@ def place(tmp_path: Path) -> Path:
     return tmp_path
 
 
-class Asked:
-    """An app in this process, asked with a key."""
-
-    def __init__(self, place: Path, **limits: Any) -> None:
-        lines = [new_key("reader"), new_key("writer")]
-        self.keys = {"reader": lines[0][0], "writer": lines[1][0]}
-        (place / "keys").write_text(f"{lines[0][1]}\n{lines[1][1]}  write\n")
-        options = ServeOptions(
-            accept_links=True,
-            api_keys=place / "keys",
-            no_requests=True,
-            reload_interval=3600.0,
-            question_timeout=600.0,
-            target_latency=1e6,
-        )
-        served = (Served("web", str(place / "web.index")),)
-        bounds = Limits(question_time=600.0, **limits)
-        self.service = Service(Config(served, options, limits=bounds))
-        self.app = make_app(self.service)
-
-    def __call__(
-        self, path: str, sent: Any = None, who: str = "writer", **more: str
-    ) -> SimpleNamespace:
-        shown = {"authorization": f"Bearer {self.keys[who]}"} | more
-        found = asyncio.run(ask_app(self.app, path, sent, **shown))
-        if found.headers.get("content-type", "").endswith("json"):
-            found.json = json.loads(found.body)
-        return found
+Ask = Callable[..., SimpleNamespace]
 
 
 @pytest.fixture
-def serving(place: Path) -> Iterator[Callable[..., Asked]]:
-    begun: list[Asked] = []
+def asking(place: Path, serving: Serving) -> Callable[..., Ask]:
+    """Starts a server with ``limits`` in this process, and asks it with a key."""
 
-    def start(**limits: Any) -> Asked:
-        begun.append(Asked(place, **limits))
-        return begun[-1]
+    def start(**limits: Any) -> Ask:
+        keys = {who: new_key(who) for who in ("reader", "writer")}
+        (place / "keys").write_text(f"{keys['reader'][1]}\n{keys['writer'][1]}  write\n")
+        bounds, options = Limits(question_time=600.0, **limits), {"api_keys": place / "keys"}
+        server = serving(place / "web.index", bounds, accept_links=True, **options)
 
-    yield start
-    for each in begun:
-        each.service.close()
+        def ask(path: str, sent: Any = None, who: str = "writer", **more: str) -> Any:
+            return server(path, sent, **{"authorization": f"Bearer {keys[who][0]}"} | more)
+
+        ask.service = server.service  # type: ignore[attr-defined]
+        return ask
+
+    return start
 
 
-Serving = Callable[..., Asked]
+Asking = Callable[..., Any]
 
 
 def neighbors(name: str, links: Any) -> dict[str, Any]:
@@ -107,10 +82,10 @@ def neighbors(name: str, links: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("measure", ["fusion", "psimrank", "snn", "ppr-symmetric", "cocitation"])
-def test_draft_with_new_links(tmp_path: Path, serving: Serving, place: Path, measure: str) -> None:
+def test_draft_with_new_links(tmp_path: Path, asking: Asking, place: Path, measure: str) -> None:
     more = {"samples": 30} if measure == "psimrank" else {}
     cocite.build(place / "web.graph", place / "web.index", measure=measure, overwrite=True, **more)
-    ask = serving()
+    ask = asking()
     before = {n: ask(f"/v1/related?node={n}&k=20").json for n in ("p1", "p7")}
     took = ask("/v1/links", body(NEW)).json
     assert took == {"index": "web", "links": 5, "ignored": 0, "new_nodes": 1} | {
@@ -143,8 +118,8 @@ def test_draft_with_new_links(tmp_path: Path, serving: Serving, place: Path, mea
     assert ask("/v1/related?node=p1&k=20&order=pagerank").json.get("fresh") is None
 
 
-def test_links_are_taken_once_and_by_who_may(serving: Serving, place: Path) -> None:
-    ask = serving()
+def test_links_are_taken_once_and_by_who_may(asking: Asking, place: Path) -> None:
+    ask = asking()
     tag = ask("/v1/related?node=p1").headers["etag"]
     refused = ask("/v1/links", body(NEW), "reader")
     assert (refused.status, refused.json["type"]) == (403, "/docs#read-only")
@@ -189,17 +164,17 @@ def test_links_are_taken_once_and_by_who_may(serving: Serving, place: Path) -> N
     ],
 )
 def test_what_is_wrong_with_links_is_told_and_nothing_is_stored(
-    serving: Serving, place: Path, sent: Any, status: int, says: str
+    asking: Asking, place: Path, sent: Any, status: int, says: str
 ) -> None:
-    ask = serving(links=7, pending=5)
+    ask = asking(links=7, pending=5)
     found = ask("/v1/links", sent)
     assert (found.status, found.headers["content-type"]) == (status, "application/problem+json")
     assert says in found.json["detail"]
     assert not journal_of(place / "web.index").exists()
 
 
-def test_what_a_new_node_cannot_be_asked_is_told(serving: Serving) -> None:
-    ask = serving()
+def test_what_a_new_node_cannot_be_asked_is_told(asking: Asking) -> None:
+    ask = asking()
     ask("/v1/links", body([("new", "newer"), ("zebra", "p1"), ("okapi", "p1")]))
     alone = ask("/v1/related?node=new")
     assert (alone.status, "linked only with new nodes" in alone.json["detail"]) == (404, True)
@@ -211,21 +186,18 @@ def test_what_a_new_node_cannot_be_asked_is_told(serving: Serving) -> None:
         assert ask(page).status in (200, 404), page
 
 
-def test_weights_of_links_count_where_those_of_the_graph_do(tmp_path: Path) -> None:
+def test_weights_of_links_count_where_those_of_the_graph_do(place: Path, asking: Asking) -> None:
     links = [(a, b, 1.0 + i % 3) for i, (a, b) in enumerate(LINKS)]
-    graph = cocite.ingest(links, tmp_path / "web.graph", undirected=True)
-    cocite.build(graph, tmp_path / "web.index", measure="ppr-symmetric")
-    ask = Asked(tmp_path)
+    graph = cocite.ingest(links, place / "web.graph", undirected=True, overwrite=True)
+    cocite.build(graph, place / "web.index", measure="ppr-symmetric", overwrite=True)
     new = [("p1", "zebra", 7.5), ("zebra", "p9", 2.0)]
-    try:
-        assert ask("/v1/links", body(new)).json["links"] == 2
-        assert ask("/v1/links", body([("p9", "zebra", 3.0)])).json["links"] == 0  # it is undirected
-        weights = {"p1": 7.5, "p9": 2.0}
-        draft = cocite.open(tmp_path / "web.index").with_draft(weights, weights)
-        hits = ask("/v1/related?node=zebra&k=10").json["hits"]
-        assert hits == RelatedDocument.of(draft, "draft", 10).to_json()["hits"]
-    finally:
-        ask.service.close()
+    ask = asking()
+    assert ask("/v1/links", body(new)).json["links"] == 2
+    assert ask("/v1/links", body([("p9", "zebra", 3.0)])).json["links"] == 0  # it is undirected
+    weights = {"p1": 7.5, "p9": 2.0}
+    draft = cocite.open(place / "web.index").with_draft(weights, weights)
+    hits = ask("/v1/related?node=zebra&k=10").json["hits"]
+    assert hits == RelatedDocument.of(draft, "draft", 10).to_json()["hits"]
 
 
 # -- refresh -----------------------------------------------------------------------------
@@ -260,8 +232,8 @@ def test_a_refresh_adds_the_links_and_equals_a_build_with_them(
     assert log.records() == []
 
 
-def test_a_server_loses_no_link_while_the_index_is_refreshed(serving: Serving, place: Path) -> None:
-    ask = serving()
+def test_a_server_loses_no_link_while_the_index_is_refreshed(asking: Asking, place: Path) -> None:
+    ask = asking()
     ask("/v1/links", body(NEW))
     before = ask("/v1/related?node=zebra").json
     cocite.refresh(place / "web.index", place / "web.graph", add_links=True)
@@ -350,15 +322,8 @@ def test_what_has_no_drafts_takes_no_links(
 def test_all_workers_see_links_and_survive_being_killed(place: Path, start: Start) -> None:
     key, line = new_key("writer")
     (place / "keys").write_text(line + " write\n")
-    server = start(
-        str(place / "web.index"),
-        "--api-keys",
-        str(place / "keys"),
-        "--accept-links",
-        "--workers",
-        "2",
-        "--no-requests",
-    )
+    own = ("--api-keys", str(place / "keys"), "--accept-links", "--workers", "2")
+    server = start(str(place / "web.index"), *own, "--no-requests")
     shown = {"Authorization": f"Bearer {key}"}
     took = server.post("/v1/links", body(NEW), **shown)
     assert took.json["links"] == 5, took.body

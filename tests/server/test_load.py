@@ -20,14 +20,11 @@ import pytest
 pytest.importorskip("granian", reason="the extra serve is not installed")
 
 import cocite
-from cocite.options.serve import ServeOptions
 from cocite.server import load, service
-from cocite.server.app import make_app
 from cocite.server.load import Adaptation, Full, Holder, Pool
-from cocite.server.results import Config, Served
 from cocite.server.service import Service
 from tests.clock import Clock
-from tests.server.conftest import ask_app
+from tests.server.conftest import Serving, ask_app
 
 CLIENTS, FLOOR = 24, 7
 PATH = "/v1/related?node=red&k=50"
@@ -48,46 +45,35 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return found
 
 
-def test_load_lowers_samples_then_refuses_then_recovers(folder: Path, clock: Clock) -> None:
+def test_load_lowers_samples_then_refuses_then_recovers(
+    folder: Path, clock: Clock, serving: Serving
+) -> None:
     """One millisecond is asked for, which is not enough, and many ask at once, again and again."""
-    index = (Served("web", str(folder / "web.index")),)
-    options = ServeOptions(
-        target_latency=1.0,
-        min_samples=FLOOR,
-        queue=8,
-        threads=1,
-        no_requests=True,
-        reload_interval=3600.0,
-    )
-    server = Service(Config(index, options))
-    server.cache.most = 0  # every answer is computed
-    app = make_app(server)
+    few: dict[str, Any] = {"target_latency": 1.0, "min_samples": FLOOR, "queue": 8, "threads": 1}
+    server = serving(folder / "web.index", **few)
+    server.service.cache.most = 0  # every answer is computed
     found: list[SimpleNamespace] = []
 
     async def ask() -> None:
         for _ in range(50):
-            found.extend(await asyncio.gather(*(ask_app(app, PATH) for _ in range(CLIENTS))))
+            asked = (ask_app(server.app, PATH) for _ in range(CLIENTS))
+            found.extend(await asyncio.gather(*asked))
 
-    try:
-        asyncio.run(ask())
-        answers = [each for each in found if each.status == 200]
-        used = [int(each.headers["cocite-samples"]) for each in answers]
-        assert {each.status for each in found} == {200, 429}
-        assert used[0] == 60
-        assert used == sorted(used, reverse=True)
-        assert used[-1] == FLOOR
-        for samples, each in zip(used, answers, strict=True):  # the answer says the same itself
-            assert f'"samples":{samples},'.encode() in each.body
-        assert all(int(e.headers["retry-after"]) >= 1 for e in found if e.status == 429)
-        assert answers[-1].headers["cache-control"] == "public, no-cache"  # there will be a better
-        assert asyncio.run(ask_app(app, "/healthz")).status == 200
-        clock.sleep(60.0)
-        server.gauge()
-        assert "cocite_samples_share 1.0" in asyncio.run(ask_app(app, "/metrics")).body.decode()
-        last = asyncio.run(ask_app(app, PATH))
-        assert last.headers["cocite-samples"] == "60"
-    finally:
-        server.close()
+    asyncio.run(ask())
+    answers = [each for each in found if each.status == 200]
+    used = [int(each.headers["cocite-samples"]) for each in answers]
+    assert {each.status for each in found} == {200, 429}
+    assert used[0] == 60
+    assert used == sorted(used, reverse=True)
+    assert used[-1] == FLOOR
+    assert [each.json["settings"]["samples"] for each in answers] == used
+    assert all(int(e.headers["retry-after"]) >= 1 for e in found if e.status == 429)
+    assert answers[-1].headers["cache-control"] == "public, no-cache"  # there will be a better
+    assert server("/healthz").status == 200
+    clock.sleep(60.0)
+    server.service.gauge()
+    assert "cocite_samples_share 1.0" in server("/metrics").body.decode()
+    assert server(PATH).headers["cocite-samples"] == "60"
 
 
 @pytest.mark.process
@@ -171,9 +157,6 @@ def test_copied_index_is_served_when_it_is_whole(folder: Path, tmp_path: Path) -
     assert holder.look() == "taken"
     assert holder.now is not before
     assert holder.look() is None
-
-
-# -- what is set aside -----------------------------------------------------------------
 
 
 # -- adaptation, by a simulated clock --------------------------------------------------

@@ -5,7 +5,6 @@ import json
 import threading
 from itertools import chain
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -17,12 +16,10 @@ from cocite.errors import QueryTimeout
 from cocite.measures import MEASURES
 from cocite.options import Option
 from cocite.options.query import QueryOptions
-from cocite.options.serve import ServeOptions
 from cocite.server.load import Full, Pool
-from cocite.server.results import Config, Served
-from cocite.server.service import Service
+from cocite.server.results import Limits
 from tests.clock import LIMIT, Clock, wait_for
-from tests.server.conftest import Server, Start
+from tests.server.conftest import Server, Serving, Start
 
 GIVEN = 0.5
 LONG = {"node": "n0", "damping": 0.999, "tolerance": 1e-8}
@@ -97,22 +94,9 @@ def test_a_batch_says_which_of_its_questions_took_too_long(server: Server, form:
     assert all("exceeded its time limit of 0.5 s" in each["error"]["detail"] for each in (one, two))
 
 
-def test_a_batch_has_an_end(folder: Path) -> None:
-    config = Config((Served("web", str(folder / "web.index")),), ServeOptions(target_latency=1e9))
-    service = Service(config)
-    limits = SimpleNamespace(question_time=1.0, batch_times=0, hits=1000)
-    service.config = SimpleNamespace(limits=limits, threads=2, target=1e6, options=config.options)  # type: ignore[assignment]
-
-    async def lines() -> list[bytes]:
-        with service.serving("related", {}) as asking:
-            return [
-                x async for each in service.ask_each({"nodes": ["red"] * 9}, asking) for x in each
-            ]
-
-    try:
-        found = [json.loads(line) for line in asyncio.run(lines())]
-    finally:
-        service.close()
+def test_a_batch_has_an_end(folder: Path, serving: Serving) -> None:
+    server = serving(folder / "web.index", Limits(question_time=1.0, batch_times=0))
+    found = server("/v1/batch", {"nodes": ["red"] * 9}).json["answers"]
     assert len(found) == 9
     assert all(
         each["node"] == "red" and "the batch exceeded" in each["error"]["detail"] for each in found
@@ -214,15 +198,12 @@ def test_work_that_looks_at_the_clock_ends_by_itself(clock: Clock) -> None:
     pool.close()
 
 
-def test_heavy_questions_are_answered_from_all_samples(folder: Path) -> None:
+def test_heavy_questions_are_answered_from_all_samples(folder: Path, serving: Serving) -> None:
     """Fewer would not help, and each number of them would make its own PageRank."""
-    service = Service(Config((Served("web", str(folder / "web.index")),)))
+    service = serving(folder / "web.index").service
     service.adaptation.share = 0.3
-    try:
-        with service.serving("related", {"node": ["red"]}) as asking:
-            assert asking.samples == 18
-        for values in ({"refine": True}, {"order": "pagerank"}, {"target_error": 0.1}):
-            with service.serving("related", {"node": ["red"], **values}) as asking:
-                assert asking.index is asking.held.index
-    finally:
-        service.close()
+    with service.serving("related", {"node": ["red"]}) as asking:
+        assert asking.samples == 18
+    for values in ({"refine": True}, {"order": "pagerank"}, {"target_error": 0.1}):
+        with service.serving("related", {"node": ["red"], **values}) as asking:
+            assert asking.index is asking.held.index

@@ -4,7 +4,6 @@ spreadsheet would take for formulas, in the list that the page offers.
 
 import csv
 import io
-import json
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +11,7 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 import cocite
-from cocite.cli.main import main
-from tests.server.conftest import Server, Start
+from tests.server.conftest import Server, Start, Told
 
 pytestmark = pytest.mark.process
 
@@ -37,37 +35,24 @@ def server(shop: Path, folder: Path, start: Start) -> Server:
     return start(str(shop), f"web={folder / 'web.index'}")
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    assert main([*arguments, "--format", "json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
 def test_names_are_those_of_the_side_as_on_the_command_line(
-    server: Server, shop: Path, capsys: pytest.CaptureFixture[str]
+    server: Server, shop: Path, told: Told
 ) -> None:
-    at = str(shop)
-    for arguments, verb, query in (
-        (["related", at, "1", "--side", "user"], "related", {"node": "1", "side": "user"}),
-        (["related", at, "user:1"], "related", {"node": "user:1", "side": "user"}),
-        (["related", at, "1", "--side", "item"], "related", {"node": "1", "side": "item"}),
-        (["related", at, "1"], "related", {"node": "1"}),
-        (
-            ["related", at, "1", "2", "--side", "user"],
-            "related",
-            {"node": ["1", "2"], "side": "user"},
-        ),
-        (
-            ["similarity", at, "1", "2", "--side", "user"],
-            "similarity",
-            {"a": "1", "b": "2", "side": "user"},
-        ),
-        (["why", at, "1", "2", "--side", "user"], "why", {"a": "1", "b": "2", "side": "user"}),
+    user, item = {"side": "user"}, {"side": "item"}
+    for verb, words, query in (
+        ("related", ["1", "--side", "user"], {"node": "1"} | user),
+        ("related", ["user:1"], {"node": "user:1"} | user),
+        ("related", ["1", "--side", "item"], {"node": "1"} | item),
+        ("related", ["1"], {"node": "1"}),
+        ("related", ["1", "2", "--side", "user"], {"node": ["1", "2"]} | user),
+        ("similarity", ["1", "2", "--side", "user"], {"a": "1", "b": "2"} | user),
+        ("why", ["1", "2", "--side", "user"], {"a": "1", "b": "2"} | user),
     ):
         found = server.ask(verb, **query)
         assert found.status == 200, found.body
-        assert found.json == told(capsys, *arguments)
+        assert found.json == told(verb, str(shop), *words)
     answers = server.post("/v1/batch", {"nodes": ["1", "nobody"], "side": "user"}).json["answers"]
-    assert answers[0] == told(capsys, "related", at, "1", "--side", "user")
+    assert answers[0] == told("related", str(shop), "1", "--side", "user")
     assert "side=user" in answers[1]["error"]["detail"]
 
 
