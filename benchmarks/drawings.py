@@ -2,7 +2,7 @@
 
     python -m benchmarks.drawings [--write]    docs/pictures/*.svg
 
-Each figure is one SVG for light and dark themes. ``tests/documents/test_drawings.py`` checks them.
+Each figure is one SVG for light and dark themes. ``tests/documents/test_figures.py`` checks them.
 """
 
 from __future__ import annotations

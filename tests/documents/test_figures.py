@@ -1,10 +1,15 @@
-"""Figures of the documents: from blocks that commands write, or with a command beside them."""
+"""What commands write into the documents is that of today: figures, tables, drawings. Other figures
+have a command beside them.
+"""
 
 import re
 from datetime import date
 from pathlib import Path
 
 import pytest
+from benchmarks.drawings import PICTURES, drawings
+from benchmarks.glossary import BLOCK as GLOSSARY
+from benchmarks.glossary import option_classes, result_classes, tables
 from benchmarks.origins import MARK, MEASURED, origins, write_page
 
 ROOT = Path(__file__).parents[2]
@@ -61,3 +66,21 @@ def test_results_page_marks_old_figures(tmp_path: Path, monkeypatch: pytest.Monk
 @pytest.mark.parametrize("module", sorted(MEASURED))
 def test_measured_source_is_there(module: str) -> None:
     assert all((ROOT / "src/cocite" / name).exists() for name in MEASURED[module])
+
+
+@pytest.mark.long
+def test_drawings_are_those_of_today() -> None:
+    assert drawings() == {path.stem: path.read_text("utf-8") for path in PICTURES.glob("*.svg")}
+
+
+def test_glossary_names_what_the_code_has() -> None:
+    text = GLOSSARY.document.read_text("utf-8")
+    assert GLOSSARY.within(text, None) == text, "python -m benchmarks.glossary --write"
+
+
+def test_glossary_finds_every_option_and_answer() -> None:
+    assert len(option_classes()) > 12
+    assert len(result_classes()) > 15
+    shown = tables()
+    for name in ("`min_score` | `--min-score`", "`certain_ranks`", "`pagerank`"):
+        assert name in shown

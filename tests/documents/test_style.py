@@ -1,4 +1,6 @@
-"""The English of the documents: sentences that can be read at once, American spelling."""
+"""The English of the documents: sentences that can be read at once, American spelling; lines that
+fit an editor.
+"""
 
 import re
 import subprocess
@@ -22,14 +24,18 @@ WEEDED = re.compile(
 """Constructions of old or translated English (see also tests/cli/test_voice.py)."""
 
 
-def pages() -> list[str]:
+def documents() -> list[str]:
     listed = subprocess.run(
         ["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if listed.returncode:
         pytest.skip("no checkout")
+    return listed.stdout.split()
+
+
+def pages() -> list[str]:
     apart = ("tests/", "benchmarks/", "CHANGELOG.md", "docs/glossary.md", ".github/")
-    return [name for name in listed.stdout.split() if not name.startswith(apart)]
+    return [name for name in documents() if not name.startswith(apart)]
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -92,3 +98,24 @@ def test_spelling_is_american() -> None:
     )
     quoted = [line for line in done.stdout.splitlines() if "normalised" not in line]
     assert quoted == []  # a key of a stored table is spelled so
+
+
+WIDTH = 100
+SET = re.compile(r"^ *(`{3,}).*?^ *\1|<!--(?: \w+: python|.*make ).*?<!-- end[^\n]*", re.M | re.S)
+"""Code, and blocks that commands write."""
+WHOLE = re.compile(r"\]\([^)]*\)|`[^`]*`")
+"""What does not break: addresses and code."""
+
+
+def test_documents_have_lines_of_100_columns() -> None:
+    names = [name for name in documents() if name != "CHANGELOG.md"]
+    assert len(names) > 30
+    wide = [
+        f"{name}: {line}"
+        for name in names
+        for line in SET.sub("", (ROOT / name).read_text("utf-8")).splitlines()
+        if len(WHOLE.sub("", line)) > WIDTH
+        and not line.lstrip().startswith(("|", "<"))
+        and not line.startswith("    ")
+    ]
+    assert wide == []

@@ -45,3 +45,18 @@ def related(page: Path) -> list[tuple[str, str]]:
     )
     assert len(lists) <= 1
     return re.findall(r'<a class="[^"]*" href="([^"]*)">(.*?)</a>', "".join(lists))
+
+
+def check_lists(file_of: Callable[[str], Path]) -> None:
+    """Each page of a subject has a list of three others, whose links lead to them."""
+    files = {file_of(page): page for page in links()}
+    for path, page in files.items():
+        listed = related(path)
+        assert len(listed) == (3 if "/" in page else 0), page
+        for address, name in listed:
+            there = (path.parent / address).resolve()
+            other = files[there / path.name if there.is_dir() else there]
+            assert other.partition("/")[0] == page.partition("/")[0]
+            assert name == f"About {other} &amp; &lt;more&gt;"
+    assert f"<h2>{HEADING}</h2>" in file_of("garden/page0").read_text()
+    assert HEADING not in file_of("license").read_text()

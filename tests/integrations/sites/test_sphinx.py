@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.integrations.sites.pages import HEADING, links, related, title, write
+from tests.integrations.sites.pages import check_lists, links, related, title, write
 
 pytestmark = pytest.mark.process
 
@@ -64,16 +64,7 @@ def moments(place: Path) -> dict[str, int]:
 
 
 def test_pages_have_lists_of_their_subject(site: Path) -> None:
-    for page in links():
-        listed = related(site / "html" / f"{page}.html")
-        assert len(listed) == (3 if "/" in page else 0), page
-        for address, name in listed:
-            there = (site / "html" / page).parent / address
-            assert there.is_file()
-            assert there.parent.name == page.partition("/")[0]
-            assert name == f"About {there.parent.name}/{there.stem} &amp; &lt;more&gt;"
-    assert f"<h2>{HEADING}</h2>" in (site / "html/garden/page0.html").read_text()
-    assert HEADING not in (site / "html/license.html").read_text()
+    check_lists(lambda page: site / "html" / f"{page}.html")
 
 
 def test_a_second_build_asks_nothing_and_other_links_do(site: Path) -> None:
