@@ -164,8 +164,8 @@ async def ask_app(app: Any, path: str, body: Any = None, **headers: str) -> Simp
     start = next(each for each in sent if each["type"] == "http.response.start")
     found = b"".join(each.get("body", b"") for each in sent)
     heads = {k.decode().lower(): v.decode() for k, v in start["headers"]}
-    plain = "content-encoding" not in heads and heads.get("content-type", "").endswith("json")
-    read = json.loads(found) if plain and found else None
+    plain = heads.get("content-type", "").endswith(("/json", "+json"))
+    read = json.loads(found) if plain and found and "content-encoding" not in heads else None
     return SimpleNamespace(status=start["status"], headers=heads, body=found, json=read)
 
 
