@@ -8,7 +8,6 @@ import pytest
 
 import cocite
 from cocite import resources
-from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.resources import (
     Resources,
@@ -159,27 +158,6 @@ def test_threads_have_an_end(threads: Any) -> None:
 def test_a_machine_of_any_size_is_one_that_can_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "cores", lambda: 5000)
     assert (resources.checked_threads(None), resources.checked_threads(1024)) == (1024, 1024)
-
-
-def test_no_verb_starts_many_threads(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "l.tsv").write_text("a\tb\n")
-    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
-    cocite.build(graph, tmp_path / "x", samples=2, measure="psimrank")
-    many = ["--threads", "99999999999"]
-    g, x, out = str(graph.path), str(tmp_path / "x"), str(tmp_path / "new")
-    for verb in (
-        ["ingest", str(tmp_path / "l.tsv"), "-o", out],
-        ["index", g, "-o", out],
-        ["refresh", x, g],
-        ["related-all", x, "-o", f"{out}.csv"],
-        ["all-pairs", g, "-o", f"{out}.csv"],
-        ["plan", g],
-    ):
-        assert main([*verb, *many]) == 2, verb
-        assert "threads is 99999999999; it must be a whole number from 1 to 1,024" in (
-            capsys.readouterr().err
-        )
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "l.tsv", "x"]
 
 
 def test_ingest_threads_follow_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,20 +53,6 @@ def test_what_is_refused(
     file = tmp_path / "draft.txt"
     file.write_text("u\nunheard of\n")
     draft = ("--draft", str(file))
-    for arguments, said in (
-        (("related", index, *draft), "1 unknown page: 'unheard of'"),
-        (("why", index, "u", *draft), "1 unknown page: 'unheard of'"),
-        (("related", index, "u", *draft), "either nodes, such as 'u', or a draft"),
-        (("why", index, "u", "v", *draft), "either nodes, such as 'u', or a draft"),
-        (("related", index), "no node is named: name one, or give a page with --draft"),
-        (("why", index, "u"), "why needs two nodes, and only 'u' is named"),
-        (("related", index, "u", "--skip-unknown"), "--skip-unknown needs a draft"),
-        (("related", index, "u", "--draft-name", "x"), "--draft-name needs a draft"),
-        (("related", index, *draft, "--skip-unknown", "--draft-name", "v"), "a node is named 'v'"),
-    ):
-        code, _, error = ask(*arguments)
-        assert code == 2
-        assert said in error
     assert ask("related", index, *draft, "--skip-unknown")[0] == 0
     assert "omitted from the draft" in caplog.text
     file.write_text("u\tfar\n")
@@ -142,10 +128,6 @@ def test_an_answer_comes_before_the_next_name(web: str) -> None:
             assert json.loads(asked.stdout.readline())["node"] == name
         asked.stdin.close()
         assert asked.wait() == 0
-
-
-def test_links_and_names_are_not_both_read_from_standard_input(shell: Shell) -> None:
-    assert "cannot hold both links and names" in shell(["related", "-", "-"], 2).err
 
 
 def test_a_note_is_a_draft_of_a_folder_of_notes(

@@ -194,21 +194,6 @@ def test_help_shows_defaults(shell: Shell, capsys: pytest.CaptureFixture[str], n
         assert setting.allowed.split()[0] in shown
     assert main(["measures", name, "--format", "json"]) == 0
     assert [m["measure"] for m in json.loads(capsys.readouterr().out)["measures"]] == [name]
-    assert "Did you mean simrank?" in shell(["measures", "simrnk"], 2).err
-
-
-@pytest.mark.parametrize(
-    ("wrong", "near"),
-    [("--max-edgs", "--max-edges"), ("--confidense", "--confidence"), ("--mesure", "--measure")],
-)
-def test_wrong_option_names_nearest(folder: Path, shell: Shell, wrong: str, near: str) -> None:
-    reply = shell(["related", str(folder / "default"), "a", wrong, "1"], 2)
-    assert near in reply.err.partition("Did you mean")[2]
-
-
-def test_an_option_of_ingest_is_said_to_be_one(folder: Path, shell: Shell) -> None:
-    reply = shell(["related", str(folder / "default"), "a", "--delay", "3"], 2)
-    assert "--delay is an option of cocite ingest: cocite ingest LINKS -o GRAPH" in (reply.err)
 
 
 @pytest.mark.parametrize("verb", sorted(_COMMANDS))

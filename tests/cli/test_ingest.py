@@ -144,66 +144,6 @@ def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        ("ingest none -o h", 1, "Error: none: no such file, and no file matches it as a pattern\n"),
-        ("ingest links.tsv -o g", 1, "Error: g exists. Choose another output, or pass --overwrite"),
-        (
-            "ingest links.tsv -o . --overwrite",
-            2,
-            "Error: '.' is not a directory that can be created",
-        ),
-        ("ingest links.tsv -o links.tsv/x", 1, "Error: links.tsv/x.building cannot be created: "),
-        ("ingest links.tsv -o h --columns x,y", 2, "Error: links.tsv has no column 'x'"),
-        ("ingest links.tsv -o h --columns 1", 2, "Error: --columns is 1; it must be two"),
-        ("ingest links.tsv -o h --comment ab", 2, "Error: --comment is 'ab'; it must be one ASCII"),
-        (
-            "ingest links.tsv -o h --memory 1MB",
-            1,
-            "Error: ingest needs 284 MB of memory; 1 MB may be used",
-        ),
-        (
-            "info none",
-            1,
-            "Error: none does not exist. To make a stored graph: cocite ingest LINKS -o none\n",
-        ),
-        ("info .", 2, "Error: . is a folder with 1 file, such as links.tsv, and is not a cocite g"),
-        (
-            "verify links.tsv",
-            2,
-            "Error: links.tsv is not a stored graph or index, and nothing is cached for it. If it "
-            "has links, cocite related links.tsv PAGE builds and caches both\n",
-        ),
-    ],
-)
-def test_an_error_is_one_line_and_a_code(
-    graph: Path, capsys: pytest.CaptureFixture[str], arguments: str, code: int, message: str
-) -> None:
-    assert main(arguments.split()) == code
-    out, err = capsys.readouterr()
-    assert (out, err[: len(message)]) == ("", message)
-    assert not (graph.parent / "h").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("ingest -o h", "Missing argument 'LINKS...'"),
-        ("ingest links.tsv", "Missing option '-o' / '--output'"),
-        ("ingest links.tsv -o h --delimiter x", "Invalid value for '--delimiter'"),
-        ("ingest links.tsv -o h --memory x", "'x' is not a size; write it like 600MB"),
-        ("ingest links.tsv -o h --threads 0", "Invalid value for '--threads'"),
-        ("info g --format xml", "Invalid value for '--format'"),
-    ],
-)
-def test_wrong_use_is_code_2(graph: Path, shell: Shell, arguments: str, message: str) -> None:
-    out, err = shell(arguments.split(), 2)
-    assert out == ""
-    assert "Error: " in err
-    assert message in err
-
-
 def test_overwrite_replaces_the_graph(graph: Path) -> None:
     (graph.parent / "links.tsv").write_text("x\ty\n")
     assert main(["ingest", "links.tsv", "-o", "g", "--overwrite"]) == 0

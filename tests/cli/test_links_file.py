@@ -536,26 +536,10 @@ def test_an_interruption_leaves_nothing_half_written(here: Path, ended_by: int) 
     assert len(links(cocite.Graph.open(folder / "graph"))) > 10_000
 
 
-@pytest.mark.process
-def test_wrong_use_of_it_is_said(here: Path, shell: Shell) -> None:
-    reply = shell(["related", "x", "links.tsv"], 2)
-    assert "links.tsv must come first: name the file of links, then" in reply.err
-    reply = shell(["related", "links.tsv", "x", "--graph", "g"], 2)
-    assert "links.tsv is a file of links: omit --graph" in reply.err
+def test_an_index_of_a_graph_need_not_be_cached(here: Path, shell: Shell) -> None:
     shell(["ingest", "links.tsv", "-o", "g"])
     reply = shell(["related", "g", "x", "--no-cache"])
     assert f"g: built an index for this command{BY}" in reply.err
-    reply = shell(["nodes", "g", "x", "--no-cache"], 2)
-    assert "g is a stored graph or index, and nothing is cached for it: omit --no-cache" in (
-        reply.err
-    )
-    assert shell(["related", "none.tsv", "x"], 1).err == "Error: none.tsv does not exist\n"
-    said = shell(["related", "linsk.tsv", "x"], 1).err
-    assert said == "Error: linsk.tsv does not exist. Did you mean links.tsv?\n"
-    reply = shell(["related", "away/links.tsv", "x"], 1)
-    assert "away/links.tsv does not exist. Neither does away" in reply.err
-    said = shell(["related", "linkstsv", "x"], 1).err
-    assert "Did you mean links.tsv? To make a stored index: cocite index GRAPH -o" in said
 
 
 def test_exclusion_has_a_cache_entry_of_its_own(here: Path, shell: Shell) -> None:
@@ -631,8 +615,3 @@ def test_a_database_is_named_as_links(here: Path, shell: Shell, name: str) -> No
         connection.execute("insert into orders values ('new', 'x')")
     connection.close()
     assert "new" in shell(["related", name, "x", "--format", "csv"]).out
-
-
-def test_a_server_of_links_is_to_be_stored_first(here: Path, shell: Shell) -> None:
-    reply = shell(["related", "postgres://me@127.0.0.1/shop#orders", "x"], 2)
-    assert "cannot be detected: store the links with cocite ingest" in reply.err

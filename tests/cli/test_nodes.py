@@ -153,5 +153,3 @@ def test_many_names_are_looked_through_in_pieces(make_graph: MakeGraph) -> None:
 
 def test_text_may_follow_the_index(index: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert found(capsys, index, "HACK") == found(capsys, index, "--search", "HACK")
-    assert main(["nodes", index, "hack", "--search", "hacker"]) == 2
-    assert "'hack' and --search 'hacker' are the same: omit one" in capsys.readouterr().err

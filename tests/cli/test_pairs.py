@@ -58,30 +58,6 @@ def test_pairs_are_printed_and_written(
     assert main([*asked, "pairs.tsv", "-o", str(again), "--overwrite"]) == 0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["one", "two", "--pairs", "pairs.tsv"], "'one' is given with --pairs"),
-        (["one"], "name two nodes, A and B, or a file of pairs"),
-        ([], "name two nodes, A and B, or a file of pairs"),
-        (["one", "two", "-o", "x.csv"], "--output needs --pairs FILE"),
-        (["one", "two", "--overwrite"], "--overwrite needs --pairs FILE"),
-        (["--pairs", "none.tsv"], "none.tsv"),
-        (["--pairs", "pairs.tsv", "-o", "x.png"], "it must end in one of"),
-        (["--pairs", "pairs.tsv", "--append"], "--append needs a database table"),
-        (["--pairs", "wide.csv", "--pair-columns", "1"], "pair columns must be two"),
-        (["--pairs", "wide.csv", "--pair-columns", "a,to"], "has no column 'a'"),
-        (["--pairs", "bad.tsv"], "3 of the names are not nodes: 'x'"),
-        (["--pairs", "pairs.tsv", "--side", "user"], "is not bipartite"),
-    ],
-)
-def test_what_is_refused(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell, arguments: list[str], message: str
-) -> None:
-    monkeypatch.chdir(folder)
-    assert message in " ".join(shell(["similarity", "i", *arguments], 2).err.split())
-
-
 def test_pages_are_written_with_their_titles(tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "links.tsv").write_text("h\tx\nh\ty\n")
     (tmp_path / "titles.tsv").write_text("x\tThe page X\n")

@@ -75,21 +75,6 @@ def test_plan_names_links_looked_at(graph: Path, ask: Ask, measure: str, said: s
     assert said in out
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--measure", "cocitation", "--delta", "0.1"], "cocitation has no samples, so delta"),
-        (["--measure", "pagesim", "--samples", "9"], "pagesim has no build setting 'samples'"),
-        ([*WALKS, "--samples", "9", "--disk", "1GB"], "samples and disk exclude each other"),
-        ([*WALKS, "--time", "1 day"], "'1 day' is not a time; write it like 90s, 10min or 2h"),
-    ],
-)
-def test_refusals_are_wrong_use(graph: Path, arguments: list[str], message: str, ask: Ask) -> None:
-    code, out, err = ask("plan", graph, *arguments)
-    assert (code, out) == (2, "")
-    assert message in err
-
-
 def test_index_says_how_exact_it_will_be(graph: Path, tmp_path: Path, shell: Shell) -> None:
     reply = shell(["index", str(graph), "-o", str(tmp_path / "x"), *WALKS, "--samples", "25"])
     line = reply.err.splitlines()[0]

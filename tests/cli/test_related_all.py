@@ -151,8 +151,6 @@ def test_a_graph_in_the_place_of_an_index(index: Path, tmp_path: Path, shell: Sh
     assert main(["related-all", graph, "-o", str(tmp_path / "g.csv"), *settings]) == 0
     assert main(["related-all", str(index), "-o", str(tmp_path / "i.csv"), *settings[-2:]]) == 0
     assert (tmp_path / "g.csv").read_bytes() == (tmp_path / "i.csv").read_bytes()
-    command = ["related-all", str(index), "-o", str(tmp_path / "x.csv"), "--measure", "simrank"]
-    assert "--measure is fixed when an index is built" in shell(command, 2).err
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv"])
@@ -178,18 +176,6 @@ def test_standard_output_gets_what_a_file_would(
         "two", "hub", "three", "one", "the",
     ]  # fmt: skip
     assert json.loads(printed.err.partition(b"\n")[2])["nodes"] == 5
-
-
-def test_standard_output_refusals(index: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for kind in ("parquet", "folder"):
-        assert main(["related-all", str(index), "-o", "-", "--output-format", kind]) == 2
-        told = (
-            f"{kind} cannot be written to a pipe: choose one of csv, tsv, jsonl, arrow with "
-            "--output-format"
-        )
-        assert told in capsys.readouterr().err
-    assert main(["related-all", str(index), "-o", "-", "--overwrite"]) == 2
-    assert "standard output is neither a file nor a table" in capsys.readouterr().err
 
 
 def test_a_folder_by_its_name(index: Path, tmp_path: Path, shell: Shell) -> None:

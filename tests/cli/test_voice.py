@@ -15,7 +15,7 @@ from typing import Any
 import click
 import pytest
 
-from cocite.cli.main import _COMMANDS, cli, main
+from cocite.cli.main import _COMMANDS, cli
 from tests.conftest import Shell
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
@@ -58,24 +58,6 @@ def test_every_line_is_json(shell: Shell, before: bool) -> None:
     notes = [line["message"] for line in told if "done" not in line]
     assert notes[0].startswith("read links.tsv: ")
     assert notes[1].endswith("measure: fusion")
-
-
-@pytest.mark.parametrize(
-    ("command", "code", "said"),
-    [
-        (["related", "none.tsv", "x"], 1, "none.tsv does not exist"),
-        (["related", "links.tsv", "nobody"], 2, "no node is named 'nobody'"),
-        (["related", "links.tsv", "x", "--sample", "3"], 2, "'--samples'"),
-        (["related", "links.tsv"], 2, "no node is named"),
-    ],
-)
-def test_errors_are_json_with_their_code(
-    capsys: pytest.CaptureFixture[str], command: list[str], code: int, said: str
-) -> None:
-    assert main(["--log-json", *command]) == code
-    last = lines(capsys.readouterr().err)[-1]
-    assert (last["level"], last["code"]) == ("error", code)
-    assert said in last["message"]
 
 
 def test_every_verb_takes_both() -> None:
@@ -171,11 +153,3 @@ def test_when_it_is_ignored_it_is(tmp_path: Path) -> None:
         assert subprocess.run(command, env=told, check=False).returncode == 7
     finally:
         signal.signal(signal.SIGINT, before)
-
-
-def test_a_file_is_no_verb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("my links.tsv").write_text("a\tb\n")
-    told = "'my links.tsv' is a file, not a command. To query it: cocite related 'my links.tsv'"
-    assert f"{told} a\n" in shell(["my links.tsv", "a"], 2).err
-    assert f"{told} PAGE\n" in shell(["my links.tsv"], 2).err

@@ -97,20 +97,6 @@ def test_watch_takes_the_options_of_a_question(
     assert "unchanged, so the cached index is used; measure: cocitation" in err
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["nowhere"], "nowhere is neither a folder nor an edge list"),
-        (["--no-cache", "VAULT"], "omit --no-cache"),
-        (["VAULT", "--format", "csv"], "lines of text or of JSON"),
-    ],
-)
-def test_watch_refusals_name_input(words: list[str], message: str, vault: Path, ask: Ask) -> None:
-    code, out, err = ask("watch", *(str(vault) if each == "VAULT" else each for each in words))
-    assert (code, out) == (2, "")
-    assert message in err
-
-
 @pytest.mark.process
 @pytest.mark.chosen
 def test_watch_sees_files_change_and_ends_at_an_interrupt(vault: Path) -> None:

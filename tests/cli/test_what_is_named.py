@@ -71,18 +71,6 @@ def test_guessed_columns_can_be_chosen(here: Path, capsys: pytest.CaptureFixture
     assert "if others are" not in told
 
 
-def test_a_folder_that_is_nothing(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    Path("empty").mkdir()
-    Path("tsvs").mkdir()
-    Path("tsvs/1.tsv").write_text(LINKS)
-    for verb in (["related", "tsvs", "x"], ["nodes", "tsvs"], ["verify", "tsvs"]):
-        told = said(capsys, 2, *verb)
-        assert "tsvs is a folder with 1 file, such as 1.tsv, and is not a cocite graph" in told
-        assert "it has no HTML pages or notes either" in told
-        assert "quote a pattern: 'tsvs/*.tsv'" in told
-    assert "empty is a folder with no files" in said(capsys, 2, "related", "empty", "x")
-
-
 def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows = LINKS.splitlines(keepends=True)
     Path("tsvs/more").mkdir(parents=True)
@@ -109,9 +97,6 @@ def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[st
     out, err = asked("tsvs/*.tsv")
     assert "built from it" in err
     assert "new" in out
-    told = said(capsys, 2, "related", "tsvs/1.tsv", "tsvs/2.tsv", "x")
-    assert "It is a file: to query several files of links, give a pattern" in told
-    assert "nothing*" in said(capsys, 1, "related", "nothing*", "x")
 
 
 def test_verify_takes_links(here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,12 +146,6 @@ def test_cache_info_listed(cached: Path, shell: Shell, capsys: pytest.CaptureFix
     found = json.loads(shell(["info", "--cache", "--format", "json"]).out)
     assert (found["path"], found["because"]) == (str(cached / "copies"), "COCITE_CACHE")
     assert list(found["links"]) == [str(cached / "links.tsv")]
-
-
-def test_info_without_path_or_cache_is_wrong_use(shell: Shell) -> None:
-    assert main(["info"]) == 2
-    reply = shell(["info", "somewhere", "--cache"], 2)
-    assert "name a graph, an index or a file of links, or pass --cache" in reply.err
 
 
 @pytest.mark.parametrize(("flags", "left"), [([], 0), (["--links"], 0), (["--remote"], 1)])

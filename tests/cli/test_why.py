@@ -314,29 +314,3 @@ def test_small_scores_have_decimals_enough(tmp_path: Path, ask: Ask) -> None:
 def test_a_node_is_itself(folder: Path, ask: Ask) -> None:
     _, out, _ = ask(folder / "trees", "one", "one")
     assert out.splitlines()[2].split() == ["1.0000", "100.0%", "40", "0", "one", "one"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code", "message"),
-    [
-        (
-            ["{f}/trees", "one", "tow"],
-            2,
-            "no node is named 'tow'; the nearest names are 'top', 'two'",
-        ),
-        (["{f}/trees", "one", "two", "--samples", "9"], 2, "takes samples when building its index"),
-        (["{f}/g", "one", "two", "--graph", "{f}/g"], 2, "is a graph itself: omit --graph"),
-        (["{f}/g", "one", "two", "--measure", "tfidf"], 2, "compares texts: cocite index"),
-        (["{f}/trees", "one", "two", "--graph", "{f}/not"], 1, "does not exist"),
-        (["{f}/trees", "one", "two", "--graph", "{f}/paths"], 1, "a stored graph is needed here"),
-        (["{f}/trees", "one", "two", "-k", "0"], 2, "-k"),
-        (["{f}/trees", "one", "two", "--idf"], 2, "psimrank has no setting 'idf' when asking"),
-    ],
-)
-def test_errors_say_what_to_do(
-    folder: Path, ask: Ask, arguments: list[str], code: int, message: str
-) -> None:
-    found, out, err = ask(*(argument.format(f=folder) for argument in arguments))
-    assert (found, out) == (code, "")
-    assert message in err
-    assert "Traceback" not in err
