@@ -113,10 +113,12 @@ def ask(capsys: pytest.CaptureFixture[str]) -> Ask:
 
 @pytest.fixture
 def shell(ask: Ask) -> Shell:
-    """``shell(["related", path, "x"], 2)`` runs a command that ends with this code."""
+    """``shell(["related", path, "x"], 2)`` runs a command that ends with this code; words without
+    blanks may be one text.
+    """
 
-    def run(words: Sequence[str], code: int = 0) -> Printed:
-        found, out, err = ask(*words)
+    def run(words: str | Sequence[object], code: int = 0) -> Printed:
+        found, out, err = ask(*(words.split() if isinstance(words, str) else words))
         assert found == code, err
         return Printed(out, err)
 

@@ -1,9 +1,35 @@
 """What all tests of the command line share."""
 
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
 import pytest
+
+from tests.conftest import Shell
+
+LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
+Told = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
 def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine takes so long that a log would say how far it is: not what is tested."""
     monkeypatch.setattr("cocite.cli.console._FIRST_LINE", float("inf"))
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder to work in, with links.tsv; beside it the user's cache directory, not of kernels."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    (tmp_path / "work" / "links.tsv").write_text(LINKS)
+    return tmp_path / "work"
+
+
+@pytest.fixture
+def told(shell: Shell) -> Told:
+    """``told("related", path, "x")`` is the JSON that a command prints."""
+    return lambda *words: json.loads(shell([*words, "--format", "json"]).out)

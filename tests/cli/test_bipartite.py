@@ -15,6 +15,7 @@ from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.search import open_index
 from cocite.search.cache import cached_stores
+from tests.cli.conftest import Told
 from tests.cli.test_completion import offered
 from tests.conftest import Shell
 
@@ -29,30 +30,17 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def told(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    assert main([*arguments, "--format", "json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_plan_of_a_table(here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
-    assert told(capsys, "info", "t.csv", "--bipartite")["sides"]["left"] == 4
-    told(capsys, "index", "t.csv", "--bipartite", "-o", "t.index")
-    assert {h["node"] for h in told(capsys, "related", "t.index", "dune")["hits"]} == {
-        "emma",
-        "omoo",
-    }
-    assert told(capsys, "plan", "t.csv", "--bipartite")["graph"].endswith("/graph")
-    assert told(capsys, "verify", "t.csv")["stores"]
-    for verb in (
-        ["index", "-o", "no.index"],
-        ["info"],
-        ["plan"],
-        ["tune"],
-        ["all-pairs", "-o", "x.csv"],
-    ):
-        reply = shell([verb[0], "t.index", *verb[1:], "--bipartite"], 2)
+def test_plan_of_a_table(here: Path, shell: Shell, told: Told) -> None:
+    assert told("info", "t.csv", "--bipartite")["sides"]["left"] == 4
+    told("index", "t.csv", "--bipartite", "-o", "t.index")
+    hits = told("related", "t.index", "dune")["hits"]
+    assert {hit["node"] for hit in hits} == {"emma", "omoo"}
+    assert told("plan", "t.csv", "--bipartite")["graph"].endswith("/graph")
+    assert told("verify", "t.csv")["stores"]
+    for verb in ("index -o no.index", "info", "plan", "tune", "all-pairs -o x.csv"):
+        reply = shell(f"{verb} t.index --bipartite", 2)
         assert re.search("omit (--bipartite|it)", reply.err)
-    assert "omit one" in shell(["info", "--cache", "--bipartite"], 2).err
+    assert "omit one" in shell("info --cache --bipartite", 2).err
 
 
 def test_names_complete_by_side(here: Path) -> None:
@@ -180,7 +168,7 @@ def commands() -> list[str]:
     return [line for block in blocks for line in block.splitlines() if line.startswith("cocite ")]
 
 
-def test_its_commands_run_and_answer(shop: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_its_commands_run_and_answer(shop: Path, shell: Shell) -> None:
     said: dict[str, str] = {}
     typed = commands()
     assert len(typed) > 15
@@ -188,8 +176,7 @@ def test_its_commands_run_and_answer(shop: Path, capsys: pytest.CaptureFixture[s
         _, *words = shlex.split(line)
         if words[0] == "serve":
             continue
-        assert main([*words]) == 0, (line, capsys.readouterr().err)
-        said[line] = "".join(capsys.readouterr())
+        said[line] = "".join(shell(words))
     assert "customer:1 " not in said["cocite related shop.index 1001 --side customer"]
     assert "most links         18 (customer:1)" in said["cocite info shop.graph"]
     for path in ("shop.index", "tuned.index"):

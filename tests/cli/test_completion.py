@@ -125,7 +125,7 @@ def _until(terminal: int, ending: str) -> str:
     ],
 )
 def test_bash_inserts_what_can_be_run(here: Path, shell: Shell, begun: str, whole: str) -> None:
-    (here / "script").write_text(shell(["completion", "bash"]).out)
+    (here / "script").write_text(shell("completion bash").out)
     (here / "bin").mkdir()
     program = here / "bin" / "cocite"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m cocite "$@"\n')
@@ -137,7 +137,7 @@ def test_bash_inserts_what_can_be_run(here: Path, shell: Shell, begun: str, whol
 
 
 def test_the_version_and_the_help_of_a_verb(shell: Shell) -> None:
-    assert shell(["-V"]).out == f"cocite, version {cocite.__version__}\n"
+    assert shell("-V").out == f"cocite, version {cocite.__version__}\n"
     for words in (["related"], ["generate", "web"], []):
         wanted = shell([*words, "--help"]).out
         assert shell(["help", *words]).out == wanted

@@ -21,6 +21,8 @@ FILES = {
     "wide.csv": "number,to,from\n0,one,two\n",
     "strangers.tsv": "one\ttwo\nx\tone\ny\tz\n",
     "mine.npy": "mine",
+    "page.html": "<html>\n<a href='x'>y</a>\n</html>\n",
+    "towns.txt": "New York  Los Angeles\nParis  New York\n",
     "a.pdf": "%PDF-1.7\n1 0 obj\n",
 }
 
@@ -194,6 +196,14 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         ("why i one two --graph i", 1, "a stored graph is needed here"),
         ("why i one two --graph not", 1, "does not exist"),
         ("related a.pdf one", 2, "a.pdf"),
+        ("related page.html x", 2, "Error: page.html is an HTML page, which cocite does not read"),
+        ("related towns.txt x", 2, "--columns 1,2. If names"),
+        ("related bad.tsv x", 1, "pass --bad-rows few"),
+        (
+            "nodes bad.tsv x",
+            1,
+            "These are options of cocite ingest bad.tsv -o DIR; then run cocite ",
+        ),
         ("ingest a.pdf -o x", 2, "a.pdf"),
         ("related postgres://me@127.0.0.1/shop#orders x", 2, "store the links with cocite ingest"),
         ("ingest links.tsv -o x --columns x,y", 2, "Error: links.tsv has no column 'x'"),

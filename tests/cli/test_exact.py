@@ -76,7 +76,7 @@ def test_the_table_fits_eighty_columns(
     graph: Graph, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    reply = shell(["all-pairs", str(graph.path), "-o", "s.npy", "--measure", "psimrank"])
+    reply = shell(["all-pairs", graph.path, "-o", "s.npy", "--measure", "psimrank"])
     lines = reply.out.splitlines()
     assert [line.split()[0] for line in lines] == ["output", "method", "rows", "ended", "error"]
     assert all(len(line) <= 100 for line in lines)
@@ -109,7 +109,7 @@ def test_what_diverges_exits_with_1_and_leaves_no_file(
     web = make_graph([*cycles, (18, 0), (18, 9)])
     path = tmp_path / "out" / "s.npy"
     path.parent.mkdir()
-    reply = shell(["all-pairs", str(web.path), "-o", str(path), "--decay", "0.9", *options], 1)
+    reply = shell(["all-pairs", web.path, "-o", path, "--decay", "0.9", *options], 1)
     assert message in reply.err
     assert list(path.parent.iterdir()) == []
 
@@ -123,7 +123,7 @@ def star(make_graph: MakeGraph) -> Graph:
 
 
 def test_the_top_is_printed_and_how_it_ended_is_said(star: Graph, shell: Shell) -> None:
-    printed = shell(["rank", str(star.path), "-k", "1", "--format", "json"])
+    printed = shell(["rank", star.path, "-k", "1", "--format", "json"])
     value = json.loads(printed.out)
     ranks = cocite.pagerank(star)
     assert value["top"] == [{"node": "hub", "rank": ranks.top(1)[0][1]}]
@@ -133,7 +133,7 @@ def test_the_top_is_printed_and_how_it_ended_is_said(star: Graph, shell: Shell) 
 
 
 def test_not_converged_is_said(star: Graph, shell: Shell) -> None:
-    assert "not converged" in shell(["rank", str(star.path), "--max-sweeps", "1"]).err
+    assert "not converged" in shell(["rank", star.path, "--max-sweeps", "1"]).err
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])

@@ -26,7 +26,7 @@ def test_it_prints_the_graph_that_it_made(here: Path, shell: Shell) -> None:
     assert shown["graph"] == "g"
     assert shown["nodes"] == "300, named by text"
     assert shown["links"] == "2,000, 6.7 per node"
-    assert shell(["info", "g"]).out == out
+    assert shell("info g").out == out
     assert main(["verify", "g"]) == 0
 
 

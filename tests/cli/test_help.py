@@ -162,7 +162,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize("verb", ["related", "similarity", "related-all"])
 def test_help_of_index_has_settings(folder: Path, shell: Shell, named: str, verb: str) -> None:
     """Of what has no index those of the measure that answers, of its questions and its index."""
-    shown = shell([verb, str(folder / named), "--help"]).out
+    shown = shell([verb, folder / named, "--help"]).out
     measure = MEASURES[{"default": DEFAULT, "l.tsv": DEFAULT, "g": DEFAULT}.get(named, named)]
     takes = {s.name for s in measure.ask}
     if named in ("l.tsv", "g"):

@@ -44,7 +44,7 @@ def run(stdin: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def test_ingest_prints_what_it_did(here: Path, shell: Shell) -> None:
-    out, err = shell(["ingest", "links.tsv", "-o", "g"])
+    out, err = shell("ingest links.tsv -o g")
     assert err == (
         "read links.tsv: tab-separated, no header; the first link is a -> b (if these name the "
         "columns: --header yes)\n"
@@ -65,7 +65,7 @@ def test_ingest_prints_what_it_did(here: Path, shell: Shell) -> None:
 
 
 def test_info_for_programs_has_the_numbers(graph: Path, shell: Shell) -> None:
-    found = json.loads(shell(["info", "g", "--format", "json"]).out)
+    found = json.loads(shell("info g --format json").out)
     opened = Graph.open(graph)
     assert found == {
         "kind": "graph",
@@ -93,7 +93,7 @@ def test_info_for_programs_has_the_numbers(graph: Path, shell: Shell) -> None:
         "hubs": [],
         "sources": opened.store.facts["sources"],
     }
-    rows = list(csv.reader(io.StringIO(shell(["info", "g", "--format", "csv"]).out)))
+    rows = list(csv.reader(io.StringIO(shell("info g --format csv").out)))
     assert rows[0] == ["fact", "value"]
     expected = {key: "" if value is None else str(value) for key, value in found.items()}
     assert dict(rows[1:]) == expected | {"sources": json.dumps(found["sources"])}
@@ -128,13 +128,13 @@ def test_a_fault_of_standard_input_is_named_so(here: Path) -> None:
 
 def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
     (here / "bad.tsv").write_text("a\tb\nc\n\td\n")
-    reply = shell(["ingest", "bad.tsv", "-o", "g", "--bad-rows", "few"], 1)
+    reply = shell("ingest bad.tsv -o g --bad-rows few", 1)
     assert reply.err == (
         "Error: bad.tsv has 2 bad rows and 1 good ones: it may not be a list of links, "
         "or may need other options. The first bad row is line 2: not 2 tab-separated columns: "
         "'c'. To omit them anyway: --bad-rows all\n"
     )
-    reply = shell(["ingest", "bad.tsv", "-o", "g", "--bad-rows", "all"])
+    reply = shell("ingest bad.tsv -o g --bad-rows all")
     assert reply.err.splitlines() == [
         "read bad.tsv: tab-separated, no header; the first link is a -> b (if these name the "
         "columns: --header yes)",
@@ -152,8 +152,8 @@ def test_overwrite_replaces_the_graph(graph: Path) -> None:
 
 def test_verify_reads_every_byte(graph: Path, shell: Shell) -> None:
     store = Graph.open(graph).store
-    assert shell(["verify", "g"]).out == f"g  graph, 7 files, {store.nbytes} B: all whole\n"
-    reply = shell(["verify", "g", "--format", "json"])
+    assert shell("verify g").out == f"g  graph, 7 files, {store.nbytes} B: all whole\n"
+    reply = shell("verify g --format json")
     assert json.loads(reply.out) == {
         "path": "g",
         "kind": "graph",
@@ -166,7 +166,7 @@ def test_verify_reads_every_byte(graph: Path, shell: Shell) -> None:
         path = graph / name
         whole = path.read_bytes()
         path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-        out, err = shell(["verify", "g"], 1)
+        out, err = shell("verify g", 1)
         assert out == ""
         assert err.startswith(f"Error: 1 of 7 files are damaged:\n  g/{name} has checksum ")
         path.write_bytes(whole)

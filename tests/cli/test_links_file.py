@@ -19,35 +19,18 @@ from cocite.cli.main import main
 from cocite.errors import InputError
 from cocite.search import cache
 from cocite.storage import disk
+from tests.cli.conftest import LINKS, Told
 from tests.clock import HOLD, LIMIT
-from tests.conftest import Shell
+from tests.conftest import Ask, Shell
 from tests.io.plain import links
 
-LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
 MADE = "a graph and an index built from it, "
 BY = "; measure: fusion"
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, with links.tsv; beside it the user's cache directory, not of kernels."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    (tmp_path / "work").mkdir()
-    monkeypatch.chdir(tmp_path / "work")
-    (tmp_path / "work" / "links.tsv").write_text(LINKS)
-    return tmp_path / "work"
 
 
 def run(*arguments: str, stdin: bytes = b"", **more: Any) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "cocite", *arguments]
     return subprocess.run(command, input=stdin, capture_output=True, check=False, **more)
-
-
-def here_and_now(capfdbinary: pytest.CaptureFixture[bytes], *arguments: str) -> Any:
-    """The same in this process: what counts lies on the disk."""
-    capfdbinary.readouterr()
-    code = main(list(arguments))
-    return subprocess.CompletedProcess(arguments, code, *capfdbinary.readouterr())
 
 
 def said(done: subprocess.CompletedProcess[bytes]) -> list[str]:
@@ -72,33 +55,34 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_first_command_works_twice(here: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_first_command_works_twice(here: Path, ask: Ask) -> None:
     first = run("related", "links.tsv", "x", "--format", "csv")
     assert first.returncode == 0, first.stderr
-    lines = said(first)
-    assert lines[0].startswith("read links.tsv: tab-separated, no header; the first link is a -> x")
-    assert lines[1].startswith(f"links.tsv: {MADE}")
-    assert lines[1].endswith(f" are cached until it changes{BY}")
-    assert lines[0].endswith(" (if these name the columns: --header yes)")
-    assert len(lines) == 2
+    read, made = said(first)
+    assert read == (
+        "read links.tsv: tab-separated, no header; the first link is a -> x (if these name the "
+        "columns: --header yes)"
+    )
+    assert made.startswith(f"links.tsv: {MADE}")
+    assert made.endswith(f" are cached until it changes{BY}")
     again = run("related", "links.tsv", "x", "--format", "csv")
     assert said(again) == [f"links.tsv: unchanged, so the cached index is used{BY}"]
     assert again.stdout == first.stdout
     assert first.stdout.count(b"\n") == 6
     folder = entry()
     assert sorted(path.name for path in folder.iterdir()) == ["entry.json", "graph", "index"]
-    index = here_and_now(capfdbinary, "related", str(entry() / "index"), "x", "--format", "csv")
-    assert (index.stdout, said(index)) == (first.stdout, [])
+    index = ask("related", entry() / "index", "x", "--format", "csv")
+    assert index == (0, first.stdout.decode(), "")
     assert [path.name for path in here.iterdir()] == ["links.tsv"]
 
 
 def test_every_verb_that_asks_takes_it(here: Path, shell: Shell) -> None:
-    out, err = shell(["similarity", "links.tsv", "x", "y", "--format", "json"])
+    out, err = shell("similarity links.tsv x y --format json")
     assert MADE in err
     unchanged = f"links.tsv: unchanged, so the cached index is used{BY}\n"
-    assert shell(["similarity", str(entry() / "index"), "x", "y", "--format", "json"]) == (out, "")
-    assert shell(["why", "links.tsv", "x", "y"]).err == unchanged
-    assert shell(["related-all", "links.tsv", "-o", "all.csv"]).err.startswith(unchanged)
+    assert shell(["similarity", entry() / "index", "x", "y", "--format", "json"]) == (out, "")
+    assert shell("why links.tsv x y").err == unchanged
+    assert shell("related-all links.tsv -o all.csv").err.startswith(unchanged)
     assert (here / "all.csv").read_text().startswith("node,rank,related,score")
 
 
@@ -179,13 +163,13 @@ def test_tune_takes_it_and_says_how_to_go_on(here: Path, shell: Shell) -> None:
     tuned = "tune links.tsv -o s.toml --measure cocitation --direction in --time 60s"
     reply = shell(tuned.split())
     assert "s.toml: the settings; see cocite index links.tsv --settings s.toml" in (reply.err)
-    reply = shell(["index", "links.tsv", "--settings", "s.toml", "-o", "web.index"])
+    reply = shell("index links.tsv --settings s.toml -o web.index")
     assert "measure   cocitation" in reply.out
 
 
 def test_an_index_keeps_its_graph_or_is_not_made(here: Path, shell: Shell) -> None:
     (here.parent / "cache").write_text("mine")
-    reply = shell(["index", "links.tsv", "-o", "my.index"], 2)
+    reply = shell("index links.tsv -o my.index", 2)
     assert reply.err.endswith(
         "Error: the graph of links.tsv cannot be cached, and the index needs it. "
         "Store it: cocite ingest links.tsv -o DIR, then cocite index DIR\n"
@@ -277,32 +261,6 @@ def test_nothing_is_kept_if_nothing_is_to_be(here: Path) -> None:
     assert not list((here / "tmp").iterdir())
 
 
-@pytest.mark.process
-def test_no_links_leave_nothing(here: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    (here / "page.html").write_text("<html>\n<a href='x'>y</a>\n</html>\n")
-    (here / "towns.txt").write_text("New York  Los Angeles\nParis  New York\n")
-    (here / "bad.tsv").write_text("a\tb\n" * 9 + "c\n")
-    done = here_and_now(capfdbinary, "related", "page.html", "x")
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"Error: page.html is an HTML page, which cocite does not read")
-    done = here_and_now(capfdbinary, "related", "towns.txt", "x")
-    assert done.returncode == 2
-    assert b"--columns 1,2. If names" in done.stderr
-    then = ". These are options of cocite ingest {} -o DIR; then run cocite index DIR -o INDEX, "
-    then += "and query INDEX instead of the "
-    assert b"Such options are those of cocite ingest" not in done.stderr  # they can be typed here
-    done = here_and_now(capfdbinary, "related", "bad.tsv", "x")
-    assert done.returncode == 1
-    assert b"pass --bad-rows few" in done.stderr
-    assert b"Such options are those of cocite ingest" not in done.stderr
-    done = here_and_now(capfdbinary, "nodes", "bad.tsv", "x")
-    assert done.returncode == 1
-    assert then.format("bad.tsv").encode() in done.stderr
-    assert sorted(path.name for path in here.iterdir()) == [
-        *("bad.tsv", "links.tsv", "page.html", "towns.txt")
-    ]
-
-
 @pytest.mark.parametrize("file", ["index/names.data", "graph/names.data"])
 @pytest.mark.parametrize("how", ["gone", "cut", "spoilt"])
 def test_damaged_cache_entry_is_made_again(here: Path, file: str, how: str, shell: Shell) -> None:
@@ -344,15 +302,14 @@ def test_damage_of_an_index_of_ones_own_is_left_to_its_owner(here: Path, shell: 
     names = here / "i" / "names.data"
     spoilt = bytes(255 - byte for byte in names.read_bytes())
     names.write_bytes(spoilt)
-    assert "rebuild it" in shell(["related", "i", "x"], 1).err
+    assert "rebuild it" in shell("related i x", 1).err
     assert names.read_bytes() == spoilt
 
 
-@pytest.mark.process
-def test_folder_beside_is_no_cache(here: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_folder_beside_is_no_cache(here: Path, ask: Ask) -> None:
     """One that came with a file answered for it, and named a database that was read."""
     command = ("related", "links.tsv", "x", "--format", "csv")
-    first = here_and_now(capfdbinary, *command)
+    first = ask(*command)[:2]
     (here / "other.tsv").write_text("q\tx\nq\tr\n")
     made = cache.find_or_make("other.tsv").folder
     planted = here / "links.tsv.cocite"
@@ -364,16 +321,14 @@ def test_folder_beside_is_no_cache(here: Path, capfdbinary: pytest.CaptureFixtur
         )
     before = everything(planted)
     shutil.rmtree(entry())
-    again = here_and_now(capfdbinary, *command)
-    assert (again.returncode, again.stdout) == (0, first.stdout)
+    assert ask(*command)[:2] == first
     assert everything(planted) == before
 
 
-@pytest.mark.process
 @pytest.mark.parametrize("how", ["mode", "link", "owner", "above"])
-def test_shared_entries(here: Path, capfdbinary: pytest.CaptureFixture[bytes], how: str) -> None:
+def test_shared_entries(here: Path, ask: Ask, how: str) -> None:
     command = ("related", "links.tsv", "x", "--format", "csv")
-    first = here_and_now(capfdbinary, *command)
+    first = ask(*command)[:2]
     folder = entry()
     if how == "mode":
         folder.chmod(0o777)
@@ -390,23 +345,18 @@ def test_shared_entries(here: Path, capfdbinary: pytest.CaptureFixture[bytes], h
     else:
         folder.parent.chmod(0o777)
         reason = f"others can write to {folder.parent}"
-    done = here_and_now(capfdbinary, *command)
-    assert (done.returncode, done.stdout) == (0, first.stdout)
-    assert said(done)[-1] == f"links.tsv: built an index for this command ({reason}){BY}"
+    code, out, err = ask(*command)
+    assert (code, out) == first
+    assert err.endswith(f"links.tsv: built an index for this command ({reason}){BY}\n")
 
 
-@pytest.mark.process
-def test_same_size_and_time_differ(here: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+def test_same_size_and_time_differ(here: Path, told: Told) -> None:
     """The second one was answered for by what the first one had been."""
-    command = ("nodes", "links.tsv", "", "--format", "csv")
-    (here / "links.tsv").write_text("a\tx\nb\tx\n")
-    os.utime(here / "links.tsv", ns=(10**18, 10**18))
-    assert b"\nb," in here_and_now(capfdbinary, *command).stdout
-    (here / "links.tsv").write_text("a\tx\nc\tx\n")
-    os.utime(here / "links.tsv", ns=(10**18, 10**18))
-    found = here_and_now(capfdbinary, *command).stdout
-    assert b"\nc," in found
-    assert b"\nb," not in found
+    for node in "bc":
+        (here / "links.tsv").write_text(f"a\tx\n{node}\tx\n")
+        os.utime(here / "links.tsv", ns=(10**18, 10**18))
+        found = told("nodes", "links.tsv")["nodes"]
+        assert {each["node"] for each in found} == {"a", node, "x"}
 
 
 @pytest.mark.parametrize("size", [100, (64 << 20) + 12345])
@@ -537,8 +487,8 @@ def test_an_interruption_leaves_nothing_half_written(here: Path, ended_by: int) 
 
 
 def test_an_index_of_a_graph_need_not_be_cached(here: Path, shell: Shell) -> None:
-    shell(["ingest", "links.tsv", "-o", "g"])
-    reply = shell(["related", "g", "x", "--no-cache"])
+    shell("ingest links.tsv -o g")
+    reply = shell("related g x --no-cache")
     assert f"g: built an index for this command{BY}" in reply.err
 
 
@@ -575,15 +525,6 @@ def test_what_is_left_out_is_not_asked_for(here: Path, shell: Shell) -> None:
     assert "cocite ingest g -o DIR --exclude-nodes out" in shell(["related", "g", "y", *out], 2).err
 
 
-def test_what_is_cached_is_listed_and_cleared(here: Path, shell: Shell) -> None:
-    shell(["related", "links.tsv", "x"])
-    listed = json.loads(shell(["info", "--cache", "--format", "json"]).out)["links"]
-    assert list(listed) == [str(here / "links.tsv")]
-    assert listed[str(here / "links.tsv")] > 1000
-    assert shell(["cache", "clear", "--links"]).out.startswith("removed 1 cached graph, ")
-    assert not cache.cached_stores("links.tsv")
-
-
 def test_reading_options_are_those_of_ingest(here: Path, shell: Shell) -> None:
     """Three commands were needed for ``--links main``; ingest's other options were refused."""
     (here / "t.csv").write_text("id,who,what,weight\n1,a,x,5\n2,b,x,1\n3,b,y,2\n")
@@ -594,7 +535,7 @@ def test_reading_options_are_those_of_ingest(here: Path, shell: Shell) -> None:
     assert (graph.edges, graph.in_weights is None) == (6, False)
     reply = shell(["related", "t.csv", "x", "--columns", "who,what"])
     assert "'weight' is ignored (as weights: --weight-column weight)" in reply.err
-    reply = shell(["related", str(found), "x", "--undirected"], 2)
+    reply = shell(["related", found, "x", "--undirected"], 2)
     assert "is already stored, and is not read again: omit --undirected" in reply.err
 
 
@@ -606,7 +547,7 @@ def test_a_database_is_named_as_links(here: Path, shell: Shell, name: str) -> No
         rows = [line.split("\t") for line in LINKS.splitlines()]
         connection.executemany("insert into orders values (?, ?)", rows)
     connection.close()
-    expected = shell(["related", "links.tsv", "x", "--format", "csv"]).out
+    expected = shell("related links.tsv x --format csv").out
     assert shell(["related", name, "x", "--format", "csv"]).out == expected
     reply = shell(["related", name, "x", "--format", "csv"])
     assert "unchanged, so the cached index is used" in reply.err

@@ -1,16 +1,14 @@
 """``cocite nodes``: who is found, in which order, and with which links."""
 
-import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import cocite
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.search.resolver import NodesDocument
+from tests.cli.conftest import Told
 from tests.conftest import MakeGraph, Shell
 
 LINKS = [
@@ -34,22 +32,18 @@ def index(graph: Graph, tmp_path: Path) -> str:
     return str(tmp_path / "web.index")
 
 
-def found(capsys: pytest.CaptureFixture[str], *arguments: str) -> Any:
-    assert main(["nodes", *arguments, "--format", "json"]) == 0
-    return json.loads(capsys.readouterr().out)
-
-
-def test_part_of_name_matches_any_case(index: str, capsys: pytest.CaptureFixture[str]) -> None:
-    answer = found(capsys, index, "--search", "HACK")
+def test_part_of_name_matches_any_case(index: str, told: Told) -> None:
+    answer = told("nodes", index, "--search", "HACK")
     names = [each["node"] for each in answer["nodes"]]
     assert names == ["hack", "Hacker", "H/hacker.html", "H/hacker-ethic.html"]
     assert (answer["found"], answer["of"]) == (4, 7)
     assert answer["nodes"][2] == {"node": "H/hacker.html", "in_links": 2, "out_links": 2}
-    assert [each["node"] for each in found(capsys, index, "--search", "été")["nodes"]] == ["ÉTÉ"]
+    assert [each["node"] for each in told("nodes", index, "été")["nodes"]] == ["ÉTÉ"]
+    assert told("nodes", index, "HACK") == answer
 
 
 def test_without_a_text_the_most_linked_come_first(graph: Graph, shell: Shell) -> None:
-    printed = shell(["nodes", str(graph.path), "-k", "2"])
+    printed = shell(["nodes", graph.path, "-k", "2"])
     rows = printed.out.splitlines()[2:]
     assert [row.split() for row in rows] == [["2", "2", "H/hacker.html"], ["2", "0", "hack"]]
     assert printed.err == "2 of 7 nodes; -k shows more\n"
@@ -76,10 +70,10 @@ def test_links_are_shown_by_name_and_all_of_them_to_programs(index: str, shell: 
     ]
 
 
-def test_selected_pages(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_selected_pages(graph: Graph, tmp_path: Path, told: Told) -> None:
     some = tmp_path / "some.index"
     cocite.build(graph, some, measure="psimrank", samples=2, only_nodes=["H/hacker.html", "hack"])
-    answer = found(capsys, str(some))
+    answer = told("nodes", some)
     assert [(each["node"], each["in_links"]) for each in answer["nodes"]] == [
         ("H/hacker.html", 2),
         ("hack", 2),
@@ -87,7 +81,7 @@ def test_selected_pages(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_an_index_without_its_graph_still_has_its_names(
-    graph: Graph, index: str, tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
+    graph: Graph, index: str, tmp_path: Path, shell: Shell, told: Told
 ) -> None:
     moved = tmp_path / "elsewhere.graph"
     shutil.move(graph.path, moved)
@@ -95,7 +89,7 @@ def test_an_index_without_its_graph_still_has_its_names(
     assert printed.out == "H/hacker.html\n"
     assert "links are not counted: see --graph" in printed.err
     assert "--graph" in shell(["nodes", index, "--search", "hacker.", "--links"], 1).err
-    answer = found(capsys, index, "--search", "hacker.", "--graph", str(moved))
+    answer = told("nodes", index, "--search", "hacker.", "--graph", str(moved))
     assert answer["nodes"][0]["in_links"] == 2
 
 
@@ -149,7 +143,3 @@ def test_many_names_are_looked_through_in_pieces(make_graph: MakeGraph) -> None:
     for number in (0, 65_534, 65_535, count - 1):
         found = NodesDocument.of_path(graph.path, f"Page {number}É").nodes
         assert [each.node for each in found] == [f"page_{number}%C3%A9"]
-
-
-def test_text_may_follow_the_index(index: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert found(capsys, index, "HACK") == found(capsys, index, "--search", "HACK")

@@ -217,5 +217,5 @@ def test_markdown_is_a_table(folder: Path, shell: Shell, monkeypatch: pytest.Mon
 
 
 def test_graph_of_hits_is_printed(folder: Path, shell: Shell) -> None:
-    reply = shell(["related", str(folder / "i"), "one", "--format", "gexf"])
+    reply = shell(["related", folder / "i", "one", "--format", "gexf"])
     assert reply.out.startswith("<?xml")

@@ -47,10 +47,10 @@ def test_pairs_are_printed_and_written(
     assert len(printed.out.splitlines()) == 6
     assert "pairs.tsv: tab-separated, no header" in printed.err
     parquet = tmp_path / "pairs.parquet"
-    assert "4 pairs" in shell([*asked, "pairs.tsv", "-o", str(parquet), "--threads", "1"]).out
+    assert "4 pairs" in shell([*asked, "pairs.tsv", "-o", parquet, "--threads", "1"]).out
     assert duckdb.read_parquet(str(parquet)).fetchall() == expected
     again = tmp_path / "again.jsonl"
-    reply = shell([*asked, str(parquet), "-o", str(again), "--format", "json"])
+    reply = shell([*asked, parquet, "-o", again, "--format", "json"])
     assert json.loads(reply.out)["pairs"] == 4
     lines = [tuple(json.loads(line).values()) for line in again.read_text().splitlines()]
     assert lines == expected

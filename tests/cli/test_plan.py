@@ -76,8 +76,8 @@ def test_plan_names_links_looked_at(graph: Path, ask: Ask, measure: str, said: s
 
 
 def test_index_says_how_exact_it_will_be(graph: Path, tmp_path: Path, shell: Shell) -> None:
-    reply = shell(["index", str(graph), "-o", str(tmp_path / "x"), *WALKS, "--samples", "25"])
+    reply = shell(["index", graph, "-o", tmp_path / "x", *WALKS, "--samples", "25"])
     line = reply.err.splitlines()[0]
     assert line.endswith(", a standard error of at most 0.045 for a score of 0.1")
-    reply = shell(["index", str(graph), "-o", str(tmp_path / "y"), "--measure", "ppr"])
+    reply = shell(["index", graph, "-o", tmp_path / "y", "--measure", "ppr"])
     assert "standard error" not in reply.err

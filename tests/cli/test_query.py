@@ -226,7 +226,7 @@ def test_a_graph_answers_by_every_measure_of_links(index: Path, ask: Ask) -> Non
 @pytest.mark.parametrize("columns", [60, 80, 120])
 def test_measure_list_fits(monkeypatch: pytest.MonkeyPatch, shell: Shell, columns: int) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
-    out = shell(["measures"]).out
+    out = shell("measures").out
     blend = out.splitlines()[-1]
     assert all(len(line) <= columns for line in out.splitlines() if line != blend)
     words = out.split()

@@ -77,7 +77,7 @@ def test_nodes_without_hits_are_counted_of_all_that_are_asked(
     reply = shell([*command, "--min-score", "0.99", "--format", "json"])
     assert json.loads(reply.out)["nodes_without_results"] == 6
     (tmp_path / "nodes").write_text("two\none\n")
-    assert "without hits" not in shell([*command, "--nodes", str(tmp_path / "nodes")]).out
+    assert "without hits" not in shell([*command, "--nodes", tmp_path / "nodes"]).out
 
 
 def test_an_interruption_says_what_is_kept_and_how_to_go_on(
@@ -124,10 +124,10 @@ FILTERED = (
 
 @pytest.mark.parametrize("options", FILTERED)
 def test_related_filters(index: Path, tmp_path: Path, shell: Shell, options: list[str]) -> None:
-    shell(["related-all", str(index), "-o", str(tmp_path / "all.jsonl"), *options])
+    shell(["related-all", index, "-o", tmp_path / "all.jsonl", *options])
     for line in (tmp_path / "all.jsonl").read_text().splitlines():
         page = json.loads(line)
-        reply = shell(["related", str(index), page["node"], *options, "--format", "json"])
+        reply = shell(["related", index, page["node"], *options, "--format", "json"])
         found = json.loads(reply.out)["hits"]
         names = "node", "score", "stderr"
         assert page["hits"] == [{name: hit[name] for name in names} for hit in found]
@@ -139,13 +139,13 @@ def test_pages_among_some_and_of_other_sites(tmp_path: Path, shell: Shell) -> No
     (tmp_path / "links.tsv").write_text("".join(links))
     (tmp_path / "some").write_text("\n".join(pages[1:6]))
     command = ["related-all", str(tmp_path / "links.tsv"), "-o", "-", "--exclude-same-site"]
-    reply = shell([*command, "--only", str(tmp_path / "some")])
+    reply = shell([*command, "--only", tmp_path / "some"])
     found = {page["node"]: page for page in map(json.loads, reply.out.splitlines())}
     assert {hit["node"] for hit in found[pages[0]]["hits"]} == set(pages[4:6])
     assert {hit["node"] for hit in found[pages[7]]["hits"]} == set(pages[1:4])
 
 
-def test_a_graph_in_the_place_of_an_index(index: Path, tmp_path: Path, shell: Shell) -> None:
+def test_a_graph_in_the_place_of_an_index(index: Path, tmp_path: Path) -> None:
     graph = str(index.with_name("g"))
     settings = ["--measure", "psimrank", "--samples", "40", "--seed", "1", "--decay", "0.5"]
     assert main(["related-all", graph, "-o", str(tmp_path / "g.csv"), *settings]) == 0
@@ -179,7 +179,7 @@ def test_standard_output_gets_what_a_file_would(
 
 
 def test_a_folder_by_its_name(index: Path, tmp_path: Path, shell: Shell) -> None:
-    reply = shell(["related-all", str(index), "-o", f"{tmp_path}/all/", "--format", "json"])
+    reply = shell(["related-all", index, "-o", f"{tmp_path}/all/", "--format", "json"])
     facts = json.loads(reply.out)
     assert json.loads((tmp_path / "all" / "pages" / "two.json").read_text())["node"] == "two"
     files = (entry for entry in (tmp_path / "all").rglob("*") if entry.is_file())

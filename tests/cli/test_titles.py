@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.cli.output import cut_to, padded, width_of
+from tests.cli.conftest import Told
 from tests.conftest import Shell
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\nc\tz\n"
@@ -42,48 +44,26 @@ def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    capsys.readouterr()
-    assert main(list(arguments)) == 0
-    return capsys.readouterr().out
-
-
 def rows(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-ASKED = [
-    ("related", "{}", "x"),
-    ("related", "{}", "x", "--order", "pagerank"),
-    ("related", "{}", "x", "a"),
-    ("similarity", "{}", "x", "y"),
-    ("nodes", "{}"),
-    ("nodes", "{}", "--links"),
-    ("rank", "{}"),
-    ("rank", "{}", "--score", "hubs"),
-    ("why", "{}", "x", "y"),
-    ("why", "{}", "x", "b", "y"),
-]
-
-
-@pytest.mark.parametrize("asked", ASKED, ids=" ".join)
-def test_without_titles_nothing_is_another(
-    here: Path, capsys: pytest.CaptureFixture[str], asked: tuple[str, ...]
-) -> None:
+@pytest.mark.parametrize(
+    "asked",
+    [
+        *("related {} x", "related {} x --order pagerank", "related {} x a", "similarity {} x y"),
+        *("nodes {}", "nodes {} --links", "rank {}", "rank {} --score hubs"),
+        *("why {} x y", "why {} x b y"),
+    ],
+)
+def test_without_titles_nothing_is_another(here: Path, shell: Shell, asked: str) -> None:
     """What has titles says all that the other one does, and titles beside it."""
-    kinds = ("g", "plain") if asked[0] == "rank" else ("i", "j")
-    for form in ("json", "csv"):
-        texts = [
-            printed(capsys, *(part.format(kind) for part in asked), "--format", form)
-            for kind in kinds
-        ]
-        titled, plain = texts
+    kinds = ("g", "plain") if asked.startswith("rank") else ("i", "j")
+    parsers: dict[str, Callable[[str], Any]] = {"json": json.loads, "csv": rows}
+    for form, parsed in parsers.items():
+        titled, plain = (shell(f"{asked.format(kind)} --format {form}").out for kind in kinds)
         assert "title" not in plain
-        if form == "json":
-            found: list[Any] = [_without_titles(json.loads(text)) for text in (titled, plain)]
-        else:
-            found = [_without_titles(rows(text)) for text in (titled, plain)]
-        assert found[0] == found[1]
+        assert _without_titles(parsed(titled)) == _without_titles(parsed(plain))
 
 
 def _without_titles(value: Any) -> Any:
@@ -93,7 +73,7 @@ def _without_titles(value: Any) -> Any:
     return list(map(_without_titles, value)) if isinstance(value, list) else value
 
 
-def test_hits_have_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_hits_have_titles(here: Path, shell: Shell, told: Told) -> None:
     called = {"x": "The page X", "y": LONG, "a": "東京の頁は広い"}
     index = cocite.open("i")
     hits = index.related("b")
@@ -103,35 +83,28 @@ def test_hits_have_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> Non
     assert {hit.node: hit.title for hit in refined} == {h.node: called.get(h.node) for h in refined}
     assert all(hit.title is None for hit in cocite.open("j").related("b"))
     assert [tuple(hit) for hit in hits] == [tuple(hit) for hit in cocite.open("j").related("b")]
-    found = json.loads(printed(capsys, "related", "i", "x", "--format", "json"))
+    found = told("related", "i", "x")
     assert found["title"] == "The page X"
     assert {h["node"]: h["title"] for h in found["hits"]}["y"] == LONG
-    table = rows(printed(capsys, "related", "i", "x", "--format", "csv"))
+    table = rows(shell("related i x --format csv").out)
     assert {row["node"]: row["title"] for row in table} == {
         row["node"]: called.get(row["node"], "") for row in table
     }
-    several = json.loads(printed(capsys, "related", "i", "x", "b", "--format", "json"))
+    several = told("related", "i", "x", "b")
     assert several["titles"] == ["The page X", None]
-    pair = json.loads(printed(capsys, "similarity", "i", "x", "b", "--format", "json"))
+    pair = told("similarity", "i", "x", "b")
     assert (pair["a_title"], pair["b_title"]) == ("The page X", None)
-    assert printed(capsys, "similarity", "i", "x", "b").startswith("a         x  The page X\nb    ")
+    assert shell("similarity i x b").out.startswith("a         x  The page X\nb    ")
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80, 200])
 def test_tables_fit_the_terminal(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+    here: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     """Titles give way, wide characters counted, and names stay whole and in their column."""
     monkeypatch.setenv("COLUMNS", str(columns))
-    for asked in (
-        ("related", "i", "x"),
-        ("rank", "g"),
-        ("nodes", "i"),
-        ("rank", "g", "--score", "hubs"),
-    ):
-        lines = [
-            line for line in printed(capsys, *asked).splitlines() if line[-1:] in set("abcxyz")
-        ]
+    for asked in ("related i x", "rank g", "nodes i", "rank g --score hubs"):
+        lines = [line for line in shell(asked).out.splitlines() if line[-1:] in set("abcxyz")]
         assert len(lines) >= 2
         ends = {width_of(line) for line in lines}
         assert len(ends) == 1
@@ -148,9 +121,9 @@ def test_widths_are_those_of_a_terminal() -> None:
     assert width_of(padded("東京", 7)) == 7
 
 
-def test_nodes_are_found_by_their_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nodes_are_found_by_their_titles(here: Path, shell: Shell, told: Told) -> None:
     def found(text: str) -> list[str]:
-        document = json.loads(printed(capsys, "nodes", "i", text, "--format", "json"))
+        document = told("nodes", "i", text)
         return [each["node"] for each in document["nodes"]]
 
     assert found("page") == ["x"]
@@ -159,8 +132,8 @@ def test_nodes_are_found_by_their_titles(here: Path, capsys: pytest.CaptureFixtu
     assert found("x") == ["x"]
     assert found("the") == ["x", "y"]
     assert found("nowhere") == []
-    assert printed(capsys, "nodes", "i", "page", "--links").startswith("x  The page X\n")
-    table = rows(printed(capsys, "nodes", "i", "page", "--format", "csv"))
+    assert shell("nodes i page --links").out.startswith("x  The page X\n")
+    table = rows(shell("nodes i page --format csv").out)
     assert table == [{"node": "x", "in_links": "3", "out_links": "0", "title": "The page X"}]
 
 
@@ -181,9 +154,9 @@ def test_all_related_pages_have_titles(here: Path) -> None:
     assert {hit["node"]: hit["title"] for hit in pages["x"]["hits"]}["y"] == LONG
 
 
-def test_a_draft_has_no_title(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_draft_has_no_title(here: Path, told: Told) -> None:
     Path("draft").write_text("x\ny\n")
-    found = json.loads(printed(capsys, "related", "i", "--draft", "draft", "--format", "json"))
+    found = told("related", "i", "--draft", "draft")
     assert found["title"] is None
     assert any(hit["title"] for hit in found["hits"])
 
@@ -200,80 +173,66 @@ def test_a_table_of_hits_has_a_column_of_titles(here: Path) -> None:
 
 
 def test_links_have_titles(here: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is cached has them from then on; other titles take the place of these when named."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
-
-    def title(*more: str) -> tuple[Any, bool]:
-        out, err = shell(["related", "links.tsv", "x", "--format", "json", *more])
-        return json.loads(out).get("title"), "built from it" in err
-
-    assert title() == (None, True)
-    assert title("--titles", "titles.tsv") == ("The page X", True)
-    assert title("--titles", "titles.tsv") == ("The page X", False)
-    assert title() == ("The page X", False)
-    Path("titles.tsv").write_text("x\tAnother title\n")
-    assert title() == ("The page X", False)  # the cache names nothing that is read
-    assert title("--titles", "titles.tsv") == ("Another title", True)
-    assert title() == ("Another title", False)
-    reply = shell(["nodes", "links.tsv", "another", "--titles", "titles.tsv"])
-    assert "Another title   x" in reply.out
-    assert title("--titles", "titles.tsv", "--no-cache")[0] == "Another title"
-    for verb in (["related", "i", "x"], ["nodes", "g"]):
-        reply = shell([*verb, "--titles", "titles.tsv"], 2)
-        assert "is not a file of links: omit --titles" in reply.err
-
-
-def test_titles_follow_links(here: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is cached has them from then on, until other titles are named or the links change."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
 
     def title(*more: str) -> tuple[Any, bool, bool]:
         out, err = shell(["related", "links.tsv", "x", "--format", "json", *more])
-        return (
-            json.loads(out).get("title"),
-            "built from it" in err,
-            "name them with --titles" in err,
-        )
+        made, gone = "built from it" in err, "name them with --titles" in err
+        return json.loads(out).get("title"), made, gone
 
-    assert title("--titles", "titles.tsv") == ("The page X", True, False)
-    assert "none.tsv" in shell(["related", "links.tsv", "x", "--titles", "none.tsv"], 1).err
-    assert title() == ("The page X", False, False)
+    named = "--titles", "titles.tsv"
+    assert title() == (None, True, False)
+    assert title(*named) == ("The page X", True, False)
+    assert title(*named) == title() == ("The page X", False, False)
+    Path("titles.tsv").write_text("x\tAnother title\n")
+    assert title() == ("The page X", False, False)  # the cache names nothing that is read
+    assert title(*named) == ("Another title", True, False)
+    assert title() == ("Another title", False, False)
+    reply = shell(["nodes", "links.tsv", "another", *named])
+    assert "Another title   x" in reply.out
+    assert title(*named, "--no-cache")[0] == "Another title"
+    for verb in ("related i x", "nodes g"):
+        assert "is not a file of links: omit --titles" in shell([*verb.split(), *named], 2).err
+    assert "none.tsv" in shell("related links.tsv x --titles none.tsv", 1).err
+    assert title() == ("Another title", False, False)
     with Path("links.tsv").open("a") as file:
         file.write("new\tx\n")
     assert title() == (None, True, True)
     assert title() == (None, False, False)
 
 
-def test_reasons_have_titles(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(printed(capsys, "why", "i", "x", "y", "--format", "json"))
+def test_reasons_have_titles(here: Path, shell: Shell, told: Told) -> None:
+    found = told("why", "i", "x", "y")
     assert (found["a_title"], found["b_title"]) == ("The page X", LONG)
     titles = {reason["node"]: reason["title"] for reason in found["reasons"]}
     assert titles["a"] == "東京の頁は広い"
     assert titles["b"] is None
-    table = rows(printed(capsys, "why", "i", "x", "y", "--format", "csv"))
+    table = rows(shell("why i x y --format csv").out)
     assert {row["node"]: row["title"] for row in table} == {n: t or "" for n, t in titles.items()}
-    assert "a  東京" in printed(capsys, "why", "i", "x", "y")
-    several = json.loads(printed(capsys, "why", "i", "x", "b", "y", "--format", "json"))
+    assert "a  東京" in shell("why i x y").out
+    several = told("why", "i", "x", "b", "y")
     assert [page["title"] for page in several["pages"]] == ["The page X", None]
     assert any(r["title"] for page in several["pages"] for r in page["reasons"])
-    assert "title" in printed(capsys, "why", "i", "x", "b", "y", "--format", "csv").split("\n")[0]
-    assert printed(capsys, "why", "i", "x", "b", "y")
+    assert "title" in shell("why i x b y --format csv").out.split("\n")[0]
+    assert shell("why i x b y").out
 
 
 @pytest.mark.parametrize("columns", [30, 40, 60, 80])
 def test_columns_give_way_to_names(
-    here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, columns: int
+    here: Path, shell: Shell, said: Told, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     """Tables of short names fit a narrow terminal, and say what they are without."""
     monkeypatch.setenv("COLUMNS", str(columns))
     left = {30: "error, low, high", 40: "error"}.get(columns)
-    text = printed(capsys, "related", "j", "x")
+    text = shell("related j x").out
     table = [line for line in text.splitlines() if line[-1:] in set("abcyz")]
     assert table
     assert max(map(len, table)) <= columns
-    told = f"omitted on this narrow terminal: {left}; --format csv shows all"
-    assert (told in text) if left else ("omitted" not in text)
-    assert all(title in printed(capsys, "related", "j", "x", "--format", "csv") for title in TITLED)
-    text = printed(capsys, "measures", "psimrank")
+    said = f"omitted on this narrow terminal: {left}; --format csv shows all"
+    assert (said in text) if left else ("omitted" not in text)
+    assert all(title in shell("related j x --format csv").out for title in TITLED)
+    text = shell("measures psimrank").out
     assert max(len(line) for line in text.partition("\n\n")[2].splitlines()) <= max(40, columns)
 
 

@@ -18,15 +18,10 @@ import pytest
 from cocite.cli.main import _COMMANDS, cli
 from tests.conftest import Shell
 
-LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
 ASK = ["related", "links.tsv", "x", "--format", "csv"]
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "links.tsv").write_text(LINKS)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("here")
 
 
 @pytest.mark.parametrize("command", [["-q", *ASK], ["--quiet", *ASK], [*ASK, "--quiet"]])
@@ -35,7 +30,7 @@ def test_quiet_says_nothing_but_what_is_wrong(shell: Shell, command: list[str]) 
     assert quiet.err == ""
     said = shell(ASK)
     assert (said.out, said.err.count("\n")) == (quiet.out, 1)
-    reply = shell(["related", "none.tsv", "x", "--quiet"], 1)
+    reply = shell("related none.tsv x --quiet", 1)
     assert reply.err == "Error: none.tsv does not exist\n"
 
 

@@ -13,17 +13,8 @@ import cocite
 from cocite.cli.main import main
 from cocite.search.cache import cached_stores
 from cocite.storage import user_cache
+from tests.cli.conftest import LINKS
 from tests.conftest import Shell
-
-LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
-
-
-@pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.chdir(tmp_path)
-    Path("links.tsv").write_text(LINKS)
-    return tmp_path
 
 
 def said(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
@@ -101,11 +92,11 @@ def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[st
 
 def test_verify_takes_links(here: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     assert "nothing is cached for it" in said(capsys, 2, "verify", "links.tsv")
-    shell(["related", "links.tsv", "x"])
-    lines = shell(["verify", "links.tsv"]).out.splitlines()
+    shell("related links.tsv x")
+    lines = shell("verify links.tsv").out.splitlines()
     graph, index = cached_stores("links.tsv")
     assert [line.split()[0] for line in lines] == [str(graph), str(index)]
-    stores = json.loads(shell(["verify", "links.tsv", "--format", "json"]).out)["stores"]
+    stores = json.loads(shell("verify links.tsv --format json").out)["stores"]
     assert [store["kind"] for store in stores] == ["graph", "index"]
     data = index / "names.data"
     data.write_bytes(bytes(data.stat().st_size))
@@ -118,7 +109,7 @@ def test_verify_takes_links(here: Path, shell: Shell, capsys: pytest.CaptureFixt
     found = shell(["evaluate", "links.tsv", *asked])
     assert "unchanged, so the cached index is used; measure: fusion" in found.err
     assert "fusion" in found.out
-    reply = shell(["evaluate", str(index), *asked])
+    reply = shell(["evaluate", index, *asked])
     assert reply.out.splitlines()[1:] == found.out.splitlines()[1:]
 
 
@@ -139,11 +130,11 @@ def cached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_cache_info_listed(cached: Path, shell: Shell, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
-    shown = shell(["info", "--cache"]).out
+    shown = shell("info --cache").out
     assert f"{cached / 'copies'}\n" in shown
     assert "graphs and indexes of 1 source, " in shown
     assert "0 of stores at URLs" in shown
-    found = json.loads(shell(["info", "--cache", "--format", "json"]).out)
+    found = json.loads(shell("info --cache --format json").out)
     assert (found["path"], found["because"]) == (str(cached / "copies"), "COCITE_CACHE")
     assert list(found["links"]) == [str(cached / "links.tsv")]
 
@@ -155,4 +146,4 @@ def test_cache_clear_removes_what_is_chosen(
     capsys.readouterr()
     assert ("0 copies" in (said := shell(["cache", "clear", *flags]).out)) is (flags != ["--links"])
     assert (f"{1 - left} cached graph, " in said) is (flags != ["--remote"])
-    assert len(json.loads(shell(["info", "--cache", "--format", "json"]).out)["links"]) == left
+    assert len(json.loads(shell("info --cache --format json").out)["links"]) == left
