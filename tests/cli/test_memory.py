@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -44,34 +44,40 @@ def assert_takes_what_it_told(command: list[str], budget: str | None) -> None:
 
 
 @pytest.fixture(scope="module")
-def web(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("memory") / "g"
-    generate_web(path, nodes=250_000, links=1_000_000, seed=1)
-    return path
+def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, int], Path]:
+    """Graphs of so many nodes and links, each made once."""
+
+    @cache
+    def make(nodes: int, links: int) -> Path:
+        path = tmp_path_factory.mktemp("memory") / "g"
+        generate_web(path, nodes=nodes, links=links, seed=1)
+        return path
+
+    return make
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def web(made: Callable[[int, int], Path]) -> Path:
+    return made(250_000, 1_000_000)
+
+
+@pytest.fixture(scope="module")
+def small(made: Callable[[int, int], Path]) -> Path:
     """Of which the lists, and not the links, are what takes memory."""
-    path = tmp_path_factory.mktemp("memory") / "g"
-    generate_web(path, nodes=80_000, links=320_000, seed=1)
+    return made(80_000, 320_000)
+
+
+@pytest.fixture(scope="module")
+def sparse(made: Callable[[int, int], Path]) -> Path:
+    return made(1_000_000, 1_000_000)
+
+
+@pytest.fixture(scope="module")
+def few(made: Callable[[int, int], Path]) -> Path:
+    """Of which all pairs are scored; and its links as a file."""
+    path = made(3_000, 12_000)
+    path.with_suffix(".tsv").write_text("".join(f"a{i % 977}\tb{i % 991}\n" for i in range(20_000)))
     return path
-
-
-@pytest.mark.process
-@pytest.mark.parametrize(
-    ("measure", "budget"),
-    [
-        ("psimrank", "57MB"),
-        ("psimrank", None),
-        ("xjaccard", None),
-        ("neighborhood", "88MB"),  # whose lists are turned round on disk
-    ],
-)
-def test_index_uses_memory(web: Path, tmp_path: Path, measure: str, budget: str | None) -> None:
-    command = ["index", str(web), "--measure", measure, "-o", str(tmp_path / "i")]
-    command += ["--samples", "32"] if measure in ("psimrank", "xjaccard") else []
-    assert_takes_what_it_told([*command, "--overwrite"], budget)
 
 
 @pytest.mark.process
@@ -81,14 +87,6 @@ def test_min_hashes_on_disk_take_no_more_than_was_given(sparse: Path, tmp_path: 
     found = measured([*command, "--length", "2", "-o", str(tmp_path / "i")], "72MB")
     assert found is not None
     assert found.peak <= _MORE * found.allowed, found
-
-
-@pytest.mark.process
-@pytest.mark.parametrize(("measure", "budget"), [("neighborhood", "72MB"), ("fusion", "96MB")])
-def test_lists_keep_memory(small: Path, tmp_path: Path, measure: str, budget: str | None) -> None:
-    """In files, and given back while they are turned round; by default in memory."""
-    command = ["index", str(small), "--measure", measure, "-o", str(tmp_path / "i")]
-    assert_takes_what_it_told([*command, "--overwrite"], budget)
 
 
 @pytest.mark.process
@@ -137,44 +135,33 @@ def test_least_memory_suffices(
     assert int(found.stderr.splitlines()[-1]) << 20 <= _MORE * resources.parse_size(given)
 
 
-@pytest.fixture(scope="module")
-def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of which all pairs are scored; and its links as a file."""
-    path = tmp_path_factory.mktemp("memory") / "g"
-    generate_web(path, nodes=3_000, links=12_000, seed=1)
-    path.with_suffix(".tsv").write_text("".join(f"a{i % 977}\tb{i % 991}\n" for i in range(20_000)))
-    return path
-
-
-@pytest.fixture(scope="module")
-def sparse(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("memory") / "g"
-    generate_web(path, nodes=1_000_000, links=1_000_000, seed=1)
-    return path
-
-
 @pytest.mark.process
-@pytest.mark.parametrize("trust", [False, True])
-@pytest.mark.parametrize("budget", ["61MB", "82MB"])
-def test_a_ranking_in_blocks_takes_the_memory_that_was_told(
-    web: Path, tmp_path: Path, budget: str, trust: bool
+@pytest.mark.parametrize(
+    ("command", "budget"),
+    [
+        ("index {web} -o {new} --measure psimrank --samples 32", "57MB"),
+        ("index {web} -o {new} --measure psimrank --samples 32", None),
+        ("index {web} -o {new} --measure xjaccard --samples 32", None),
+        ("index {web} -o {new} --measure neighborhood", "88MB"),  # lists are turned round on disk
+        ("index {small} -o {new} --measure neighborhood", "72MB"),
+        ("index {small} -o {new} --measure fusion", "96MB"),
+        *(
+            (f"rank {graph}{trust}", budget)
+            for graph, budget in (("{web}", "61MB"), ("{web}", "82MB"), ("{sparse}", None))
+            for trust in ("", " --trust {trusted}")
+        ),
+    ],
+)
+def test_a_command_takes_the_memory_that_was_told(
+    web: Path, small: Path, sparse: Path, tmp_path: Path, command: str, budget: str | None
 ) -> None:
-    assert_takes_what_it_told(["rank", str(web), *trusting(web, tmp_path, trust)], budget)
-
-
-@pytest.mark.process
-@pytest.mark.parametrize("trust", [False, True])
-def test_a_ranking_takes_the_memory_that_was_told(
-    sparse: Path, tmp_path: Path, trust: bool
-) -> None:
-    """Of many nodes with few links, where little of what there may be is there at once."""
-    assert_takes_what_it_told(["rank", str(sparse), *trusting(sparse, tmp_path, trust)], None)
-
-
-def trusting(graph: Path, folder: Path, trust: bool) -> list[str]:
-    """Options by which a tenth of the nodes is trusted."""
-    (folder / "trusted.txt").write_text("\n".join(list(Graph.open(graph).names)[::10]))
-    return ["--trust", str(folder / "trusted.txt")] if trust else []
+    """In blocks and lists on disk, with many nodes and few links, and with trusted nodes."""
+    graph, trusted = sparse if "{sparse}" in command else web, tmp_path / "trusted.txt"
+    if "{trusted}" in command:
+        trusted.write_text("\n".join(list(Graph.open(graph).names)[::10]))
+    paths = {"web": web, "small": small, "sparse": sparse, "trusted": trusted}
+    words = command.format(**paths, new=tmp_path / "i").split()
+    assert_takes_what_it_told(words + ["--overwrite"] * (words[0] == "index"), budget)
 
 
 # -- a process that may take little ----------------------------------------------------

@@ -220,7 +220,7 @@ def test_reasons_have_titles(here: Path, shell: Shell, told: Told) -> None:
 
 @pytest.mark.parametrize("columns", [30, 40, 60, 80])
 def test_columns_give_way_to_names(
-    here: Path, shell: Shell, said: Told, monkeypatch: pytest.MonkeyPatch, columns: int
+    here: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     """Tables of short names fit a narrow terminal, and say what they are without."""
     monkeypatch.setenv("COLUMNS", str(columns))
