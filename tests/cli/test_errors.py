@@ -66,6 +66,7 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
     "nodes": [
         ("related i tow", 2, "no node is named 'tow'; the nearest name is 'two'"),
         ("why i one tow", 2, "no node is named 'tow'; the nearest name is 'two'"),
+        ("related i -- -k", 2, "no node is named '-k'"),
         ("similarity i one ?", 2, "no node is named '?'"),
         ("related i", 2, "no node is named: name one, or give a page with --draft"),
         ("why i one", 2, "why needs two nodes, and only 'one' is named"),

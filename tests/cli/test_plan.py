@@ -15,11 +15,9 @@ WALKS = ("--measure", "psimrank")
 
 @pytest.fixture(scope="module")
 def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("plan")
-    links = folder / "links.tsv"
-    links.write_text("hub\tone\nhub\ttwo\nhub\tthree\nother\tone\nother\ttwo\n")
-    cocite.ingest(links, folder / "g", header="no")
-    return folder / "g"
+    output = tmp_path_factory.mktemp("plan") / "g"
+    links = [("hub", "one"), ("hub", "two"), ("hub", "three"), ("other", "one"), ("other", "two")]
+    return cocite.ingest(links, output).path
 
 
 def test_table_has_doubled_column(graph: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
