@@ -241,9 +241,7 @@ print(*(name for name in sys.modules if name.startswith(("cocite", "numba", "sci
 @pytest.mark.process
 @pytest.mark.chosen
 def test_a_question_to_trees_loads_no_builder(tmp_path: Path) -> None:
-    links = tmp_path / "links.tsv"
-    links.write_text("c\ta\nc\tb\nd\ta\nd\tb\n")
-    graph = cocite.ingest(links, tmp_path / "graph")
+    graph = cocite.ingest([(a, b) for a in "cd" for b in "ab"], tmp_path / "graph")
     cocite.build(graph, tmp_path / "index", samples=20, measure="psimrank")
     asked = [sys.executable, "-c", ASK, str(tmp_path / "index")]
     env = {name: text for name, text in os.environ.items() if name != "COCITE_JIT"}

@@ -35,9 +35,7 @@ INDEXES: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("deadline")
-    rows = "".join(f"{a}\t{b}\n" for a, b in LINKS)
-    (place / "links.tsv").write_text(rows)
-    graph = cocite.ingest(place / "links.tsv", place / "graph", header="no")
+    graph = cocite.ingest(LINKS, place / "graph")
     for name, options in INDEXES.items():
         cocite.build(graph, place / name, **options)
     return place

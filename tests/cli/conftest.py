@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import cocite
 from tests.conftest import Shell
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
@@ -27,6 +28,16 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path / "work")
     (tmp_path / "work" / "links.tsv").write_text(LINKS)
     return tmp_path / "work"
+
+
+@pytest.fixture(scope="session")
+def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a graph ``g`` and its index ``i`` of psimrank, for all who only ask them."""
+    folder = tmp_path_factory.mktemp("hub")
+    links = [("hub", leaf) for leaf in ("one", "two", "[red]three[/]")]
+    graph = cocite.ingest([*links, ("other", "one"), ("other", "two")], folder / "g")
+    cocite.build(graph, folder / "i", samples=40, seed=1, measure="psimrank")
+    return folder
 
 
 @pytest.fixture

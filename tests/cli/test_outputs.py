@@ -36,16 +36,6 @@ def show(reply):
 '''
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("outputs")
-    (folder / "l.tsv").write_text("hub\tone\nhub\ttwo\nother\tone\nother\ttwo\n")
-    cocite.build(
-        cocite.ingest(folder / "l.tsv", folder / "g"), folder / "i", samples=9, measure="psimrank"
-    )
-    return folder
-
-
 def documents(folder: Path) -> dict[str, Document]:
     """What verbs answer -> the same, asked of the library."""
     index, graph = cocite.open(folder / "i"), cocite.Graph.open(folder / "g")
@@ -65,21 +55,23 @@ def test_the_graphs_that_are_printed_are_those_that_are_written() -> None:
     assert kinds_of(GRAPHS) == GRAPH_OUTPUTS
 
 
-def test_json_is_the_result(folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
-    for verb, document in documents(folder).items():
+def test_json_is_the_result(hub: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(hub)
+    for verb, document in documents(hub).items():
         reply = shell([*verb.split(), "--format", "json"])
         assert json.loads(reply.out) == document.to_json(), verb
 
 
-def test_documents_are_plain_json(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_documents_are_plain_json(
+    hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A service sends them as they are: no nan, which JSON does not have, and nothing unknown."""
-    monkeypatch.chdir(folder)
-    single = cocite.build(folder / "g", folder / "single", samples=1, measure="psimrank")
+    monkeypatch.chdir(hub)
+    single = cocite.build(hub / "g", tmp_path / "single", samples=1, measure="psimrank")
     document = SimilarityDocument.of(single, "one", "two")
     assert document.found.stderr != document.found.stderr
     assert document.to_json()["stderr"] is None
-    for each in [document, *documents(folder).values()]:
+    for each in [document, *documents(hub).values()]:
         value = each.to_json()
         assert json.loads(json.dumps(value, allow_nan=False)) == value
         titles, rows = each.rows()
@@ -87,8 +79,8 @@ def test_documents_are_plain_json(folder: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 @pytest.mark.process
-def test_a_new_way_to_print_is_one_file_and_one_line(folder: Path) -> None:
-    (folder / "toy.py").write_text(TOY)
+def test_a_new_way_to_print_is_one_file_and_one_line(hub: Path, tmp_path: Path) -> None:
+    (tmp_path / "toy.py").write_text(TOY)
     code = (
         "import sys, toy; from cocite.cli.output import OUTPUTS; OUTPUTS['titles'] = toy.show;"
         "from cocite.cli.main import main; sys.exit(main(sys.argv[1:]))"
@@ -98,11 +90,14 @@ def test_a_new_way_to_print_is_one_file_and_one_line(folder: Path) -> None:
     def run(*arguments: str) -> str:
         command = [sys.executable, "-c", code, *arguments]
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, check=True
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
         )
         return done.stdout
 
-    assert run("similarity", "i", "one", "two", "--format", "titles").split("|")[:2] == ["a", "b"]
+    assert run("similarity", str(hub / "i"), "one", "two", "--format", "titles").split("|")[:2] == [
+        "a",
+        "b",
+    ]
     assert f"[{'|'.join(OUTPUTS)}|titles]" in run("info", "--help")
 
 
@@ -208,14 +203,14 @@ def test_markdown_links_urls_and_calls_them_by_their_titles() -> None:
     assert rendered(mixed)[1:] == [["page", "Its title"], [(URLS[0], "http://a.org/x%7Cy"), ""]]
 
 
-def test_markdown_is_a_table(folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder)
-    for verb, document in documents(folder).items():
+def test_markdown_is_a_table(hub: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(hub)
+    for verb, document in documents(hub).items():
         titles, *rows = rendered(shell([*verb.split(), "--format", "markdown"]).out)
         assert len(rows) == len(list(document.rows().rows)), verb
         assert titles == list(document.rows().titles), verb
 
 
-def test_graph_of_hits_is_printed(folder: Path, shell: Shell) -> None:
-    reply = shell(["related", folder / "i", "one", "--format", "gexf"])
+def test_graph_of_hits_is_printed(hub: Path, shell: Shell) -> None:
+    reply = shell(["related", hub / "i", "one", "--format", "gexf"])
     assert reply.out.startswith("<?xml")

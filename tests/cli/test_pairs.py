@@ -12,37 +12,26 @@ import cocite
 from cocite.cli.main import main
 from tests.conftest import Shell
 
-PAIRS = [("one", "two"), ("two", "three"), ("one", "one"), ("hub", "one")]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("pairs")
-    links = "hub\tone\nhub\ttwo\nhub\tthree\nother\tone\nother\ttwo\n"
-    (found / "links.tsv").write_text(links)
-    cocite.ingest(found / "links.tsv", found / "g", header="no")
-    cocite.build(found / "g", found / "i", samples=30, measure="psimrank")
-    (found / "pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
-    rows = "".join(f"{i},{b},{a}\n" for i, (a, b) in enumerate(PAIRS))
-    (found / "wide.csv").write_text("number,to,from\n" + rows)
-    (found / "bad.tsv").write_text("one\ttwo\nx\tone\ny\tz\n")
-    return found
+PAIRS = [("one", "two"), ("two", "[red]three[/]"), ("one", "one"), ("hub", "one")]
 
 
 def test_pairs_are_printed_and_written(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
+    hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
-    monkeypatch.chdir(folder)
-    index = cocite.open("i")
+    monkeypatch.chdir(tmp_path)
+    Path("pairs.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    rows = "".join(f"{i},{b},{a}\n" for i, (a, b) in enumerate(PAIRS))
+    Path("wide.csv").write_text("number,to,from\n" + rows)
+    index = cocite.open(hub / "i")
     expected = [(a, b, *index.similarity(a, b, decay=0.5)) for a, b in PAIRS]
-    asked = ["similarity", "i", "--decay", "0.5", "--pairs"]
+    asked = ["similarity", str(hub / "i"), "--decay", "0.5", "--pairs"]
     told = json.loads(shell([*asked, "pairs.tsv", "--format", "json"]).out)
     assert [tuple(pair.values()) for pair in told["pairs"]] == expected
     assert told["settings"]["decay"] == 0.5
     reply = shell([*asked, "wide.csv", "--pair-columns", "from,to", "--format", "csv"])
-    titles, *rows = csv.reader(io.StringIO(reply.out))
+    titles, *found = csv.reader(io.StringIO(reply.out))
     assert titles == ["a", "b", "score", "stderr", "low", "high"]
-    assert [(a, b, *map(float, numbers)) for a, b, *numbers in rows] == expected
+    assert [(a, b, *map(float, numbers)) for a, b, *numbers in found] == expected
     printed = shell([*asked, "pairs.tsv"])
     assert len(printed.out.splitlines()) == 6
     assert "pairs.tsv: tab-separated, no header" in printed.err
@@ -59,11 +48,8 @@ def test_pairs_are_printed_and_written(
 
 
 def test_pages_are_written_with_their_titles(tmp_path: Path, shell: Shell) -> None:
-    (tmp_path / "links.tsv").write_text("h\tx\nh\ty\n")
-    (tmp_path / "titles.tsv").write_text("x\tThe page X\n")
-    titles = tmp_path / "titles.tsv"
-    cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", header="no", titles=titles)
-    cocite.build(tmp_path / "g", tmp_path / "i", measure="cocitation")
+    graph = cocite.ingest([("h", "x"), ("h", "y")], tmp_path / "g", titles={"x": "The page X"})
+    cocite.build(graph, tmp_path / "i", measure="cocitation")
     (tmp_path / "pairs.tsv").write_text("x\ty\n")
     asked = ["similarity", str(tmp_path / "i"), "--pairs", str(tmp_path / "pairs.tsv")]
     (pair,) = json.loads(shell([*asked, "--format", "json"]).out)["pairs"]

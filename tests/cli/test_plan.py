@@ -7,17 +7,14 @@ from pathlib import Path
 
 import pytest
 
-import cocite
 from tests.conftest import Ask, Shell
 
 WALKS = ("--measure", "psimrank")
 
 
-@pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    output = tmp_path_factory.mktemp("plan") / "g"
-    links = [("hub", "one"), ("hub", "two"), ("hub", "three"), ("other", "one"), ("other", "two")]
-    return cocite.ingest(links, output).path
+@pytest.fixture
+def graph(hub: Path) -> Path:
+    return hub / "g"
 
 
 def test_table_has_doubled_column(graph: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,14 +22,9 @@ from cocite.measures.ppr import MAX_EDGES, MIN_RESULTS
 from tests.conftest import Ask, Shell, listed
 
 
-@pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("cli")
-    links = folder / "links.tsv"
-    links.write_text("hub\tone\nhub\ttwo\nhub\t[red]three[/]\nother\tone\nother\ttwo\n")
-    cocite.ingest(links, folder / "g", header="no")
-    cocite.build(folder / "g", folder / "i", samples=40, seed=1, measure="psimrank")
-    return folder / "i"
+@pytest.fixture
+def index(hub: Path) -> Path:
+    return hub / "i"
 
 
 def test_related_as_json_is_what_python_says(index: Path, ask: Ask) -> None:
@@ -84,7 +79,7 @@ TIE = "the order is not certain from rank 1 on, as ranks 1 and 2 have the same s
         ("related g [red]three[/] --measure cocitation", TIE),
         ("related g one --measure cocitation", "\nthe order is certain\n"),
         ("similarity g one two --measure cocitation", ", for certain\n"),
-        ("related g two --measure cocitation", "   [red]three[/]\nthe order is certain\n"),
+        ("related g two --measure cocitation --prefix [ -k 1", "   [red]three[/]\n"),
         ("related i one -k 1", "   two\n"),  # of one hit there is no order
     ],
 )
@@ -279,9 +274,8 @@ def test_names_come_from_files_as_editors_write_them(index: Path, tmp_path: Path
 
 def test_what_closes_an_interval_is_told(tmp_path: Path, shell: Shell) -> None:
     """Where errors are 0 and intervals are not: of a push with too little effort."""
-    rows = [f"{i}\t{(i * i + 1) % 97}\n{i}\t{(5 * i + 2) % 97}\n" for i in range(97)]
-    (tmp_path / "l.tsv").write_text("".join(rows))
-    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", header="no")
+    links = [(i, other % 97) for i in range(97) for other in (i * i + 1, 5 * i + 2)]
+    graph = cocite.ingest(links, tmp_path / "g")
     cocite.build(graph, tmp_path / "i", measure="neighborhood")
     asked = ["related", str(tmp_path / "i"), "3", "-k", "4"]
     edges, few = flag_of(MAX_EDGES.name), [flag_of(MIN_RESULTS.name), "1"]

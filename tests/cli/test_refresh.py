@@ -13,11 +13,12 @@ from tests.conftest import Ask
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    links = tmp_path / "links.tsv"
-    links.write_text("hub\tone\nhub\ttwo\nother\tone\nother\ttwo\nlast\tone\n")
-    cocite.ingest(links, tmp_path / "g", header="no")
-    links.write_text("hub\tone\nhub\ttwo\nhub\tthree\nmore\tthree\n")
-    cocite.ingest(links, tmp_path / "h", header="no")
+    for name, pages in (
+        ("g", {"hub": ["one", "two"], "other": ["one", "two"], "last": ["one"]}),
+        ("h", {"hub": ["one", "two", "three"], "more": ["three"]}),
+    ):
+        links = [(page, leaf) for page, leaves in pages.items() for leaf in leaves]
+        cocite.ingest(links, tmp_path / name)
     cocite.build(tmp_path / "g", tmp_path / "i", samples=20, measure="psimrank")
     return tmp_path
 
