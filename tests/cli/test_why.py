@@ -111,7 +111,7 @@ def test_a_table_fits_the_terminal(
     monkeypatch.setenv("COLUMNS", str(columns))
     site = "https://www.example.org/a/rather/long/path/to"
     links = [(f"the/page/number/{i}.html", leaf) for i in range(30) for leaf in "ab"]
-    links += [tuple(pair) for pair in ("rp", "rq", "pc", "qd")]
+    links += [(a, b) for a, b in ("rp", "rq", "pc", "qd")]
     graph = cocite.ingest([(f"{site}/{a}", f"{site}/{b}") for a, b in links], tmp_path / "g")
     cocite.build(graph, tmp_path / "i", samples=50, measure="psimrank")
     for a, b in (f"{site}/a", f"{site}/b"), (f"{site}/c", f"{site}/d"):
