@@ -180,14 +180,11 @@ def note_low_memory(error: BaseException) -> str:
     """Return advice if the error is due to a lack of memory; "" otherwise."""
     words = str(error).lower()
     unloaded = isinstance(error, ImportError | OSError) and any(w in words for w in _UNLOADED)
-    if not (isinstance(error, MemoryError) or unloaded or _errno(error) == errno.ENOMEM):
+    number = error.errno if isinstance(error, OSError) else None
+    if not (isinstance(error, MemoryError) or unloaded or number == errno.ENOMEM):
         return ""
     limit = "; the address space limit (ulimit -v) may be too low" if _addresses() else ""
     return f"out of memory: {format_size(available())} are free{limit}. Reduce --memory"
-
-
-def _errno(error: BaseException) -> int | None:
-    return error.errno if isinstance(error, OSError) else None
 
 
 LEAST_INGEST = _DATABASE + _LEAST_DATABASE

@@ -27,13 +27,7 @@ import numpy as np
 
 from cocite.constants import added
 from cocite.errors import UsageError
-from cocite.measures.measure import (
-    PREFIX,
-    Component,
-    Measure,
-    Takes,
-    overall_direction,
-)
+from cocite.measures.measure import PREFIX, Component, Measure, Takes, overall_direction
 from cocite.measures.settings import PartSettings, Setting
 from cocite.options import DIRECTIONS, NO_LINKS, Value
 
@@ -66,7 +60,9 @@ def parse_blend(text: str, measures: Mapping[str, Measure]) -> Measure:
         assert term is not None
         found, own = _components(term, value / total, named, measures)
         parts += found
-        written.append((f"{_decimal(value)}*" if any(shares) else "") + term["name"] + own)
+        # Without an exponent, so that it parses to the same number.
+        share = f"{np.format_float_positional(value, trim='0')}*" if any(shares) else ""
+        written.append(share + term["name"] + own)
         tops.append(measures[term["name"]])
     blend = _blend(PREFIX + "+".join(written), tuple(parts))
     lenient = all(measure.weighted or measure.lenient or measure.texts for measure in tops)
@@ -165,11 +161,6 @@ def _read(setting: Setting[Value], text: str) -> object:
         return type(setting.default)(text)
     except ValueError:
         return text
-
-
-def _decimal(value: float) -> str:
-    """Format a weight without exponent, so that it parses to the same number."""
-    return np.format_float_positional(value, trim="0")
 
 
 def _written(own: Mapping[str, Value | None]) -> str:

@@ -17,6 +17,8 @@ coupling between scientific papers*; Spärck Jones 1972 for the weights.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
 
@@ -39,13 +41,9 @@ COCITATION = Measure(
     directions=("in", "out", "both"),
 )
 
-COUPLING = Measure(
+COUPLING = replace(
+    COCITATION,
     name="coupling",
     summary="similar if both link to the same pages; exact (Kessler)",
-    layouts=("links",),
-    reader="common:CommonReader",
-    own_links=True,
-    ask=(FORM, IDF),
-    directions=("in", "out", "both"),
     turned=True,
 )

@@ -36,6 +36,8 @@ Source: Jarvis, Patrick 1973 and Zhong et al. 2017 for N (``measures/snn.py``); 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from cocite.measures.measure import Measure
 from cocite.measures.settings import Setting
 from cocite.measures.snn import MAX_DEGREE
@@ -62,12 +64,11 @@ PPR_PMI = Measure(
     directions=("any",),
 )
 
-FUSION = Measure(
+FUSION = replace(
+    PPR_PMI,
     name="fusion",
     summary="the same nodes are nearest to both, by shared neighbors and by walks",
-    layouts=("rows",),
     build=(SIZE, MAX_DEGREE),
-    weighted=True,
     lenient=True,
     direction="both",
     directions=("in", "out", "both"),

@@ -6,9 +6,8 @@ Settings (``measures/settings.py``) are fixed when an index is built (``build``)
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Callable, Mapping, Set
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from cocite.constants import Step
 from cocite.errors import UsageError
@@ -23,13 +22,10 @@ PREFIX = "blend:"
 """Prefix of the names of blends (``measures/blend.py``)."""
 
 
-class Choice(Protocol):
-    """A function that chooses an index's layout, and the settings that depend on the layout."""
-
-    def __call__(
-        self, layout: str | None, given: Mapping[str, object], settings: WholeSettings
-    ) -> tuple[str, WholeSettings]:
-        """Return layout and settings, from those ``given`` and the ``settings`` with defaults."""
+Choice = Callable[[str | None, Mapping[str, object], WholeSettings], tuple[str, WholeSettings]]
+"""A function that chooses an index's layout and the settings that depend on it, from the given
+layout, the given settings, and all settings with their defaults.
+"""
 
 
 @dataclass(frozen=True)
