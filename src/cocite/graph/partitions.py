@@ -67,16 +67,13 @@ def parts_of(path: str | os.PathLike[str]) -> list[Path]:
 
 
 class GraphBlock:
-    """The validated rows of nodes [first, last) of ``nodes``.
-
-    ``offsets`` uint64[last - first + 1] begin at 0. ``sources``, ``weights`` (or None) and
-    ``degrees`` are as in a graph.
+    """The validated rows of nodes [first, last) of ``nodes``, from the partitioned graph with
+    ``digest`` in ``folder``. ``offsets`` uint64[last - first + 1] begin at 0; ``sources``,
+    ``weights`` (or None) and ``degrees`` are as in a graph. Raises
+    :class:`~cocite.errors.StoreError`.
     """
 
     def __init__(self, folder: str | os.PathLike[str], block: int, digest: str) -> None:
-        """Open and validate a block of the partitioned graph in ``folder``, which has ``digest``.
-        Raises :class:`~cocite.errors.StoreError`.
-        """
         store = Store.open(Path(folder) / folder_of(block), BLOCK)
         facts = Facts(store.facts, f"{store.path}: the manifest")
         self.nodes = facts.whole("nodes", 1, MAX_NODES)
@@ -295,24 +292,20 @@ class GraphDocument(Document):
         weighted = graph.in_weights is not None
         sources, left_out = graph.store.facts["sources"], graph.store.facts.get("excluded")
         titles = None if graph.titles is None else graph.store.facts["titles"]
-        path, info = str(graph.path), graph.info()
+        path, info, blocks = str(graph.path), graph.info(), None
+        if isinstance(graph, BlockedGraph):
+            largest = int(np.diff(graph.in_offsets[graph.cuts].astype(np.int64)).max())
+            blocks = {"count": graph.blocks, "here": len(graph.here), "largest": largest}
         found = graph.digest, graph.hubs, sources, left_out, titles, graph.sides
-        return cls(path, info, weighted, *found, _blocks(graph))
+        return cls(path, info, weighted, *found, blocks)
 
     def facts(self) -> dict[str, Any]:
         """Return the facts as one JSON object."""
         begin: dict[str, Any] = {"kind": "graph", "path": self.path}
         end: dict[str, Any] = {"digest": self.digest}
         end["hubs"] = [hub._asdict() for hub in self.hubs]
-        end |= {"excluded": self.excluded} if self.excluded else {}
-        end |= {"titles": self.titles} if self.titles else {}
-        end |= {"sides": self.sides.to_json()} if self.sides else {}
-        end |= {"blocks": self.blocks} if self.blocks else {}
+        sides = self.sides and self.sides.to_json()
+        more = {"excluded": self.excluded, "titles": self.titles, "sides": sides}
+        more |= {"blocks": self.blocks}
+        end |= {name: value for name, value in more.items() if value}
         return begin | asdict(self.info) | end | {"sources": self.sources}
-
-
-def _blocks(graph: Graph) -> dict[str, int] | None:
-    if not isinstance(graph, BlockedGraph):
-        return None
-    largest = int(np.diff(graph.in_offsets[graph.cuts].astype(np.int64)).max())
-    return {"count": graph.blocks, "here": len(graph.here), "largest": largest}

@@ -13,6 +13,7 @@ mismatched file cannot be opened.
 from __future__ import annotations
 
 import errno
+import math
 import mmap
 import os
 import re
@@ -57,10 +58,7 @@ class Entry:
     @property
     def nbytes(self) -> int:
         """Return the file's expected size."""
-        size = np.dtype(self.dtype).itemsize
-        for length in self.shape:
-            size *= length
-        return size
+        return math.prod(self.shape, start=np.dtype(self.dtype).itemsize)
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as stored in the manifest."""
@@ -127,8 +125,7 @@ class ArrayWriter:
         try:
             if kind is None:
                 disk.sync_file(self._file)
-                row = int(np.prod(self._tail, dtype=np.int64)) if self._tail else 1
-                shape = (self._items // row, *self._tail)
+                shape = (self._items // math.prod(self._tail), *self._tail)
                 self.entry = Entry(self.dtype.str, shape, self._hash.hexdigest())
         finally:
             if self._ours:
@@ -207,9 +204,7 @@ def _unopened(path: Path, error: OSError) -> Damaged | ResourceError:
 
 
 def map_array(path: Path, entry: Entry) -> NDArray[Any]:
-    """Map the file of ``entry`` read-only; raises the errors of :func:`open_regular`. Only accessed
-    pages use memory.
-    """
+    """Map the file of ``entry`` read-only; raises the errors of :func:`open_regular`."""
     descriptor = open_regular(path, entry.nbytes)
     try:
         if entry.nbytes == 0:
@@ -223,9 +218,7 @@ def map_array(path: Path, entry: Entry) -> NDArray[Any]:
 
 
 def evict(*arrays: NDArray[Any]) -> None:
-    """Release the memory of mapped arrays or slices; the system may cache their pages. Ignores
-    other arrays.
-    """
+    """Release the memory of mapped arrays or slices. Ignores other arrays."""
     for view, low, high in _extents(arrays):
         first = low // AROUND * AROUND
         last = min(-(-high // AROUND) * AROUND, len(view))
@@ -267,13 +260,11 @@ class Access(Enum):
 
 
 def advise(access: Access, *arrays: NDArray[Any]) -> None:
-    """Declare the access pattern of mapped arrays. Applies to whole files, even for slices, and to
-    all users of the mapping. Ignores other arrays.
+    """Declare the access pattern of mapped arrays: of whole files, even for slices, and for all
+    users of the mapping. Ignores other arrays.
     """
-    for array in arrays:
-        view = _view(array)
-        if view is not None:
-            _advise(view, access.value)
+    for view in filter(None, map(_view, arrays)):
+        _advise(view, access.value)
 
 
 def _view(array: NDArray[Any]) -> mmap.mmap | None:

@@ -205,17 +205,14 @@ class Store:
         return name in self.manifest.files
 
     def surplus(self) -> list[str]:
-        """Return the files in the directory that do not belong to the store; ignores an empty
-        marker.
-        """
+        """Return the directory's files outside the store; ignores an empty marker."""
         listed = {*self.manifest.files, MANIFEST}
         with os.scandir(self.path) as entries:
             return sorted(e.name for e in entries if e.name not in listed and not _is_mark(e))
 
     def through(self, name: str, items: int | None = None) -> Iterator[NDArray[Any]]:
-        """Yield the array ``name`` in order, ``items`` rows at a time, evicting each chunk after
-        use. The first pass also verifies the checksum, and raises :class:`Damaged` after the last
-        chunk.
+        """Yield the array ``name``, ``items`` rows at a time, evicting each chunk after use. The
+        first pass verifies the checksum, and raises :class:`Damaged` after the last chunk.
         """
         array = self.array(name)
         row = max(1, array.nbytes // max(1, len(array)))
@@ -234,9 +231,7 @@ class Store:
             self._valid.add(name)
 
     def require(self, *names: str) -> None:
-        """Verify files that are not lost, reading each in full once; raises :class:`Damaged`. Does
-        nothing unless ``verifying``.
-        """
+        """Verify files that are not lost, if ``verifying``; raises :class:`Damaged`."""
         for name in names:
             if self.verifying and name not in self._valid and name not in self.lost:
                 for _ in self.through(name):
@@ -249,9 +244,7 @@ class Store:
             found = checksum(self.path / name, entry)
         except Damaged as error:
             return str(error)
-        if found != entry.xxh3_128:
-            return self._differs(name, found)
-        return None
+        return None if found == entry.xxh3_128 else self._differs(name, found)
 
     def _differs(self, name: str, found: str) -> str:
         stated = self.manifest.files[name].xxh3_128
@@ -297,9 +290,7 @@ def _read(path: Path) -> bytes:
 
 
 def _parsed(content: bytes) -> Any:
-    """Parse a manifest's JSON; raises :class:`ValueError` for NaN, infinity, integers beyond 64
-    bits, or excessive nesting.
-    """
+    """Parse a manifest's JSON; raises :class:`ValueError` for values that none contains."""
     value = json.loads(content, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
     if isinstance(value, dict) and not _shallow(value.get("facts"), _DEEPEST):
         raise ValueError(f"facts are nested more than {_DEEPEST} levels deep")
@@ -449,9 +440,7 @@ class Facts:
         raise self.refused(name, "a checksum of 32 hexadecimal digits")
 
     def relative(self, name: str) -> str:
-        """Return a path relative to the store. The path may lead outside the store, because nothing
-        is written there.
-        """
+        """Return a path relative to the store, which may lead outside: nothing is written there."""
         found = self.text(name)
         if found and "\0" not in found and not found.startswith("/") and not _is_too_long(found):
             return found

@@ -9,8 +9,7 @@ readers ignore it, and the next ``append`` removes it. A wrong checksum in any o
 error.
 
 Writers lock the file until their bytes are synced. Readers use a shared lock, so they never read
-bytes that may be truncated. ``rewrite`` replaces the file; processes that have the old file open
-detect this.
+bytes that may be truncated, and detect when ``rewrite`` has replaced the file.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -57,11 +56,8 @@ class RecordLog:
 
     def records(self) -> list[bytes]:
         """Return all records; raises :class:`~cocite.errors.Damaged`."""
-        reader = RecordReader(self.path)
-        try:
+        with closing(RecordReader(self.path)) as reader:
             return reader.new()
-        finally:
-            reader.close()
 
     def rewrite(self, change: Callable[[list[bytes]], list[bytes]]) -> None:
         """Atomically replace all records with ``change(records)``."""

@@ -20,6 +20,7 @@ import tempfile
 import weakref
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,47 +33,40 @@ from cocite.storage import disk
 from cocite.storage.atomic import lock, unclaimed
 
 
+@dataclass(frozen=True)
 class Scratch:
     """Allocator of arrays, in files in ``directory``, or in memory if ``directory`` is None."""
 
-    def __init__(self, directory: Path | None) -> None:
-        self._directory = directory
+    directory: Path | None
 
     @classmethod
     def near(cls, store: str | os.PathLike[str]) -> Scratch:
-        """Return an allocator in a store's directory, or in the temporary directory if the store is
-        read-only.
-        """
+        """Allocate in a store's directory, or in the temporary one if the store is read-only."""
         path = Path(store)
         return cls(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
 
     @property
-    def directory(self) -> Path | None:
-        """Return the directory, or None."""
-        return self._directory
-
-    @property
     def on_disk(self) -> bool:
         """Return whether arrays are stored in files."""
-        return self._directory is not None
+        return self.directory is not None
 
     def zeros(self, shape: int | tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         """Allocate a writable array of zeros."""
         size = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
-        if self._directory is None or size == 0:
+        if self.directory is None or size == 0:
             return np.zeros(shape, dtype)
         try:
-            with tempfile.TemporaryFile(dir=self._directory) as file:
+            with tempfile.TemporaryFile(dir=self.directory) as file:
                 # Allocate now: on a full disk, raise here instead of crashing in a kernel.
                 os.posix_fallocate(file.fileno(), 0, size)
                 area = mmap.mmap(file.fileno(), size)
         except OSError as error:
-            raise no_room(size, self._directory, error) from error
+            raise no_room(size, self.directory, error) from error
         return np.frombuffer(area, dtype).reshape(shape)
 
 
 def no_room(size: int, directory: Path, error: OSError) -> ResourceError:
-    """Return the exception for a failed allocation of ``size`` bytes in ``directory``."""
+    """Return the error for a failed allocation."""
     free = format_size(shutil.disk_usage(directory).free)
     return ResourceError(
         f"{size:,} bytes of scratch in {directory}: {error.strerror} ({free} free there). "
@@ -154,7 +148,7 @@ class Spool:
         self._firsts: list[int] = []
         self._tags: list[int] = []
         self._starts: list[NDArray[np.uint32]] = []
-        self._table: NDArray[np.uint32] | None = None
+        """Each batch's starts [1, buckets + 1]; or of all batches together, once they are read."""
 
     def append(self, rows: NDArray[np.uint32], starts: NDArray[np.uint32], tag: int) -> None:
         """Append a batch, in which ``rows[starts[b] : starts[b + 1]]`` belong to bucket b."""
@@ -163,17 +157,16 @@ class Spool:
         self._file.write(self._rows * ROW, rows)
         self._firsts.append(self._rows)
         self._tags.append(tag)
-        self._starts.append(starts.copy())
-        self._table = None
+        self._starts.append(starts[None].copy())
         self._rows += rows.shape[0]
 
     def readers(self, bucket: int) -> list[SpoolReader]:
         """Return a bucket's readers in writing order, one for each run of equal tags."""
         if not self._starts:
             return []
-        if self._table is None:
-            self._table = np.stack(self._starts)
-        begin, end = self._table[:, bucket], self._table[:, bucket + 1]
+        if len(self._starts) > 1:  # once for each run of appended batches
+            self._starts = [np.concatenate(self._starts)]
+        begin, end = self._starts[0][:, bucket], self._starts[0][:, bucket + 1]
         readers: list[SpoolReader] = []
         for batch in np.flatnonzero(end > begin).tolist():
             if not readers or readers[-1].tag != self._tags[batch]:
@@ -266,15 +259,12 @@ def _remove(path: Path, descriptor: int, maker: int) -> None:
 
 
 def _place(nbytes: int | None, memory: int) -> Path:
-    usual = Path(tempfile.gettempdir())
-    if nbytes is None or os.environ.get("TMPDIR") or nbytes > memory // _SHARE:
-        return usual
-    try:
-        free = shutil.disk_usage(_IN_MEMORY).free
-    except OSError:
-        return usual
-    fits = 2 * nbytes <= free and os.access(_IN_MEMORY, os.W_OK | os.X_OK)
-    return _IN_MEMORY if fits else usual
+    if nbytes is not None and not os.environ.get("TMPDIR") and nbytes <= memory // _SHARE:
+        with suppress(OSError):
+            free = shutil.disk_usage(_IN_MEMORY).free
+            if 2 * nbytes <= free and os.access(_IN_MEMORY, os.W_OK | os.X_OK):
+                return _IN_MEMORY
+    return Path(tempfile.gettempdir())
 
 
 def _sweep(place: Path) -> None:
