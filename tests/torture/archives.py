@@ -26,7 +26,7 @@ from functools import partial
 from pathlib import Path
 
 import cocite
-from tests.torture.children import Table, run_case
+from tests.torture.children import Step, Table, judge
 from tests.torture.results import Given, Row
 
 Member = tuple[str, bytes, str | bytes]
@@ -283,7 +283,7 @@ def _tree(folder: Path) -> dict[str, bytes]:
 def _attack(given: Given, made: Callable[[random.Random, Path], bytes], form: str) -> Row:
     """Read as many as are wanted, and see what is beside them."""
     _warm()
-    row, table = Row(), Table()
+    row = Row()
     place, away = given.folder / f"strange-{form}", given.folder / f"away-{form}"
     for folder in (place, away):
         shutil.rmtree(folder, ignore_errors=True)
@@ -295,25 +295,18 @@ def _attack(given: Given, made: Callable[[random.Random, Path], bytes], form: st
     for name in ("a", "b", "c"):
         (place / "pages" / f"{name}.html").write_text('<a href="a.html">x</a><a href="b.html">')
     before = _tree(away), _tree(place)
-    for number in range(given.count(_CASES)):
-        if given.until.over and row.injected:
-            break
-        chance = random.Random(f"{given.seed} {form} {number}")
-        (place / "input").write_bytes(made(chance, away))
-        refused, failed = table.counts["refused"], len(table.failures)
-        run_case(
-            f"{form} {number}",
-            [(f"ingest {form}", partial(_ingest, place, form))],
-            table,
-            _ADDRESSES,
-        )
-        wrong = "; ".join(f"{one.outcome}: {one.what}" for one in table.failures[failed:])
+
+    def changed(table: Table) -> str:
         shutil.rmtree(place / "out.graph", ignore_errors=True)
         (place / "input").unlink()
-        if not wrong and (_tree(away), _tree(place)) != before:
-            wrong = "files are there that were not, or are others"
-        row.add(f"{form} {number}", wrong, told=table.counts["refused"] > refused)
-    row.seen = table.counts
+        same = (_tree(away), _tree(place)) == before
+        return "" if same else "files are there that were not, or are others"
+
+    for number in given.cases(_CASES, row):
+        chance = random.Random(f"{given.seed} {form} {number}")
+        (place / "input").write_bytes(made(chance, away))
+        steps: list[Step] = [(f"ingest {form}", partial(_ingest, place, form))]
+        judge(f"{form} {number}", steps, row, _ADDRESSES, changed)
     return row
 
 

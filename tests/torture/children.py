@@ -23,6 +23,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from cocite.errors import CociteError
+from tests.torture.results import Row
 
 SECONDS = 10
 MEMORY = 600 << 20
@@ -74,6 +75,21 @@ def run_case(case: str, steps: Sequence[Step], table: Table, memory: int = MEMOR
         if ended and done < len(steps):
             table.add(case, steps[done][0], *ended)
             done += 1
+
+
+def judge(
+    case: str,
+    steps: Sequence[Step],
+    row: Row,
+    memory: int = MEMORY,
+    beside: Callable[[Table], str] = lambda table: "",
+) -> None:
+    """Run a case, and count it in ``row``: what is wrong with its steps, or else ``beside`` it."""
+    table = Table()
+    run_case(case, steps, table, memory)
+    wrong = "; ".join(f"{one.outcome}: {one.step}\n{one.what}" for one in table.failures)
+    row.add(case, wrong or beside(table), told=table.counts["refused"] > 0)
+    row.seen += table.counts
 
 
 def _forked(

@@ -23,7 +23,7 @@ from cocite.index.verify import VerifyDocument
 from cocite.ranking import hits
 from cocite.resources import Resources
 from cocite.storage import Store
-from tests.torture.results import Given, Row, in_turns
+from tests.torture.results import Given, Row
 from tests.torture.stores import NAMES
 
 _FLIPS = 4_000
@@ -102,7 +102,6 @@ def flip_stores(given: Given) -> dict[str, Row]:
     folder = given.folder / "flips"
     stores = {name: made for name, made in _stores(folder).items() if given.only in name}
     count = given.count(_FLIPS) // max(len(stores), 1) + 1
-    rows = {name: Row() for name in stores}
 
     def flips(name: str, row: Row) -> Iterator[str]:
         path, makes = stores[name]
@@ -115,10 +114,9 @@ def flip_stores(given: Given) -> dict[str, Row]:
 
     logging.disable(logging.WARNING)  # of each shard that is left out
     try:
-        in_turns([flips(name, row) for name, row in rows.items()], given.until)
+        return given.in_turns(stores, flips)
     finally:
         logging.disable(logging.NOTSET)
-    return rows
 
 
 def _stores(folder: Path) -> dict[str, tuple[Path, dict[str, Make]]]:

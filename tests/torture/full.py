@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tests.torture.kills import differences, wrong_after
 from tests.torture.operations import OPERATIONS, Prepared, contents, prepared
-from tests.torture.results import Given, Row, in_turns
+from tests.torture.results import Given, Row
 from tests.torture.shim import value_apart
 
 _NEW_MOUNTS, _PRIVATE = 0x20000, 0x44000
@@ -43,7 +43,6 @@ def _fill_all(given: Given, folder: Path) -> dict[str, Row]:
     place = folder / "disk"
     place.mkdir(parents=True)
     mounted = _mount(place)
-    rows = {name: Row() for name in OPERATIONS if given.only in name}
 
     def fillings(name: str, row: Row) -> Iterator[bool]:
         told, chance = prepared(OPERATIONS[name], folder / name), random.Random(given.seed)
@@ -52,8 +51,7 @@ def _fill_all(given: Given, folder: Path) -> dict[str, Row]:
             row.seen["by a disk" if mounted else "by a limit"] = row.injected
             yield short
 
-    in_turns([fillings(name, row) for name, row in rows.items()], given.until)
-    return rows
+    return given.in_turns(OPERATIONS, fillings)
 
 
 def _mount(place: Path) -> bool:

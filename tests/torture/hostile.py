@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.torture.arrays import Harm
-from tests.torture.children import Table, run_case
+from tests.torture.children import judge
 from tests.torture.results import Given, Row
 from tests.torture.stores import NAMES, copied, harmed
 from tests.torture.verbs import steps_of, warm
@@ -30,20 +30,13 @@ def harm_stores(harms: _Harms, given: Given) -> dict[str, Row]:
     if not found:
         return {"hostile stores": Row()}
     chosen = random.Random(given.seed).sample(found, given.count(len(found)))
-    row, table = Row(), Table()
-    place = given.folder / "harmed"
-    for path, (told, harm) in chosen:
-        if given.until.over and row.injected:
-            break
+    row, place = Row(), given.folder / "harmed"
+    for number in given.cases(len(found), row):
+        path, (told, harm) = chosen[number]
         copy = copied(path, place)
         harm(copy)
-        refused, failed = table.counts["refused"], len(table.failures)
-        run_case(f"{path.name} {told}", steps_of(copy, stores, _asked(path)), table)
-        new = table.failures[failed:]
-        wrong = "; ".join(f"{one.outcome}: {one.step}\n{one.what}" for one in new)
-        row.add(f"{path.name} {told}", wrong, told=table.counts["refused"] > refused)
+        judge(f"{path.name} {told}", steps_of(copy, stores, _asked(path)), row)
         shutil.rmtree(place)
-    row.seen = table.counts
     return {"hostile stores": row}
 
 

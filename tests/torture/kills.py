@@ -17,7 +17,7 @@ from itertools import count
 from pathlib import Path
 
 from tests.torture.operations import OPERATIONS, Prepared, contents, generation, prepared
-from tests.torture.results import Given, Row, in_turns
+from tests.torture.results import Given, Row
 from tests.torture.shim import KILLED, count_points, run_apart, run_killed
 
 _MOST_POINTS = 10_000
@@ -44,9 +44,7 @@ def kill_at_points(told: Prepared, place: Path, every: int = 1, first: int = 1) 
 
 def kill_at_all_points(given: Given) -> dict[str, Row]:
     """End all operations at all points, in an order that is drawn, the operations in turns."""
-    rows = {name: Row() for name in OPERATIONS if given.only in name}
-    in_turns([_killed_at_points(given, name, row) for name, row in rows.items()], given.until)
-    return rows
+    return given.in_turns(OPERATIONS, partial(_killed_at_points, given))
 
 
 def _killed_at_points(given: Given, name: str, row: Row) -> Iterator[bool]:
@@ -74,19 +72,13 @@ def kill_commands(given: Given) -> dict[str, Row]:
     graphs that take them a while. Most are forks of this process, which has loaded all; one in some
     is a command as it is typed.
     """
-    rows = {name: Row() for name in OPERATIONS if given.only in name}
-    each = given.count(_KILLS) // max(len(rows), 1) + 1
-    works = [
-        kill_at_times(
-            prepared(OPERATIONS[name], given.folder / "killed" / name, _PAGES),
-            row,
-            each,
-            random.Random(f"{given.seed} {name}"),
-        )
-        for name, row in rows.items()
-    ]
-    in_turns(works, given.until)
-    return rows
+    each = given.count(_KILLS) // max(sum(given.only in name for name in OPERATIONS), 1) + 1
+
+    def kills(name: str, row: Row) -> Iterator[bool]:
+        told = prepared(OPERATIONS[name], given.folder / "killed" / name, _PAGES)
+        return kill_at_times(told, row, each, random.Random(f"{given.seed} {name}"))
+
+    return given.in_turns(OPERATIONS, kills)
 
 
 def kill_at_times(told: Prepared, row: Row, wanted: int, chance: random.Random) -> Iterator[bool]:

@@ -34,7 +34,7 @@ import xxhash
 from cocite.storage.atomic import Journal
 from tests.torture.kills import wrong_after
 from tests.torture.operations import OPERATIONS, Prepared, prepared
-from tests.torture.results import Given, Row, in_turns
+from tests.torture.results import Given, Row
 from tests.torture.shim import between
 
 _SEEDS = 10_000
@@ -118,20 +118,18 @@ class Recording:
         self._numbers: _Names = {}
         return self._folder(0, at, likely, chance, 0), self._numbers
 
-    def _since(self, held: list[tuple[int, Any]], number: int, at: int) -> list[Any]:
-        """What it was when it was last synced before a moment (nothing, if it never was), and what
+    def _since(self, held: list[tuple[int, Any]], number: int, at: int, none: Any) -> list[Any]:
+        """What it was when it was last synced before a moment (``none``, if it never was), and what
         it has been since, in order.
         """
         synced = max((s for s in self.synced.get(number, ()) if s <= at), default=-1)
-        before = [value for begin, value in held if begin < synced]
+        before = [none] if synced < 0 else [value for begin, value in held if begin < synced]
         return before[-1:] + [value for begin, value in held if synced <= begin <= at]
 
     def _folder(
         self, number: int, at: int, likely: float, chance: random.Random, depth: int
     ) -> _Tree:
-        held = self.folders.get(number, [])
-        ever = any(s <= at for s in self.synced.get(number, ()))
-        states: list[_Names] = ([] if ever else [{}]) + self._since(held, number, at)
+        states: list[_Names] = self._since(self.folders.get(number, []), number, at, {})
         tree: _Tree = {}
         for name in sorted({name for state in states for name in state}):
             found = _chosen([state.get(name) for state in states], likely, chance)
@@ -144,8 +142,7 @@ class Recording:
         return tree
 
     def _file(self, number: int, at: int, likely: float, chance: random.Random) -> bytes:
-        ever = any(s <= at for s in self.synced.get(number, ()))
-        states: list[bytes] = ([] if ever else [b""]) + self._since(self.files[number], number, at)
+        states: list[bytes] = self._since(self.files[number], number, at, b"")
         if all(state == states[-1] for state in states):
             return states[-1] if states else b""
         size = len(_chosen(states, likely, chance))
@@ -188,16 +185,14 @@ def recorded(folder: Path) -> Iterator[Recording]:
 
 def lose_all_power(given: Given) -> dict[str, Row]:
     """Lose it in all operations, in turns, :data:`_SEEDS` times in all."""
-    rows = {name: Row() for name in OPERATIONS if given.only in name}
-    count = given.count(_SEEDS) // max(len(rows), 1) + 1
+    count = given.count(_SEEDS) // max(sum(given.only in name for name in OPERATIONS), 1) + 1
     seeds = range(given.seed * _SEEDS, given.seed * _SEEDS + count)
 
     def losses(name: str, row: Row) -> Iterator[str]:
         folder = given.folder / "power" / name
         yield from _losses(prepared(OPERATIONS[name], folder), folder, seeds, 20, row)
 
-    in_turns([losses(name, row) for name, row in rows.items()], given.until)
-    return rows
+    return given.in_turns(OPERATIONS, losses)
 
 
 def lose_power(told: Prepared, place: Path, seeds: range, every: int) -> Row:
@@ -267,14 +262,10 @@ def _digest(tree: _Tree) -> str:
 
 def _pieces(recording: Recording) -> bytes:
     """The longest journal that there was, "" if there was none."""
-    numbers = {n for _, names in _all(recording) for name, n in names.items() if name == "pieces"}
+    names = (names for held in recording.folders.values() for _, names in held)
+    numbers = {each["pieces"] for each in names if "pieces" in each}
     found = [data for number in numbers for _, data in recording.files.get(number, ())]
     return max(found, key=len, default=b"")
-
-
-def _all(recording: Recording) -> Iterator[tuple[int, _Names]]:
-    for held in recording.folders.values():
-        yield from held
 
 
 def _wrong_pieces(folder: Path, whole: bytes) -> str:

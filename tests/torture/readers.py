@@ -17,12 +17,13 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import cocite
 from tests.torture.operations import OPERATIONS, Operation, Prepared, generation, prepared
-from tests.torture.results import Given, Row, Until
+from tests.torture.results import Given, Row
 from tests.torture.shim import run_apart
 
 _ROUNDS, _PIPES = 100, 200
@@ -39,23 +40,21 @@ def trouble_readers(given: Given) -> dict[str, Row]:
     what = {"an index that is replaced": _replaced, "a pipe": _pipes}
     rows = {}
     for name, until in given.until.parts([name for name in what if given.only in name]):
-        rows[name] = what[name](given, until)
+        rows[name] = what[name](replace(given, until=until))
     return rows
 
 
 # -- of an index that is replaced ------------------------------------------------------------
 
 
-def _replaced(given: Given, until: Until) -> Row:
+def _replaced(given: Given) -> Row:
     chance, row = random.Random(given.seed), Row()
     told = prepared(OPERATIONS["index anew"], given.folder / "readers")
     older = Operation("x.index", [told.operation.command[0], "@old.graph"])
     older = Operation("x.index", [*older.command, *told.operation.command[2:]])
     known = [_answers(path / "x.index", None) for path in (told.before, told.after)]
     assert all(known[0][name] != known[1][name] for name in known[0])
-    for number in range(given.count(_ROUNDS)):
-        if until.over and row.injected:
-            break
+    for number in given.cases(_ROUNDS, row):
         folder = told.copy(told.before.parent / "read")
         readers = [_Reader(folder / "x.index", known, chance.random()) for _ in range(_READERS)]
         doomed = readers[: chance.randrange(_READERS)]
@@ -137,7 +136,7 @@ def _answers(
 # -- of a pipe -------------------------------------------------------------------------------
 
 
-def _pipes(given: Given, until: Until) -> Row:
+def _pipes(given: Given) -> Row:
     chance, row = random.Random(given.seed), Row()
     told = prepared(OPERATIONS["related-all, lines"], given.folder / "pipes", _PAGES)
     index = str(told.before / "given.index")
@@ -147,9 +146,7 @@ def _pipes(given: Given, until: Until) -> Row:
     ]
     whole = [_read(words, None, slow=False)[1] for words in commands]
     assert all(len(text) > 4 << 16 for text in whole)  # no pipe holds as much
-    for _ in range(given.count(_PIPES)):
-        if until.over and row.injected:
-            break
+    for _ in given.cases(_PIPES, row):
         which, slow = chance.randrange(len(commands)), chance.random() < 0.3
         most = None if slow else chance.randrange(len(whole[which]) // 2)
         code, found, said = _read(commands[which], most, slow)

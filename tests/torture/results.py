@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, TypeVar
@@ -115,3 +115,20 @@ class Given:
     def count(self, most: int) -> int:
         """The wanted share of so many, one at least."""
         return max(1, round(self.share * most))
+
+    def cases(self, most: int, *rows: Row) -> Iterator[int]:
+        """Numbers of the wanted share of so many cases, until the time is over and each of ``rows``
+        has one.
+        """
+        for number in range(self.count(most)):
+            if self.until.over and all(row.injected for row in rows):
+                return
+            yield number
+
+    def in_turns(
+        self, names: Iterable[str], work: Callable[[str, Row], Iterator[object]]
+    ) -> dict[str, Row]:
+        """Do the work of each name with ``only`` in it, in turns; the row of each."""
+        rows = {name: Row() for name in names if self.only in name}
+        in_turns([work(name, row) for name, row in rows.items()], self.until)
+        return rows

@@ -19,13 +19,15 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
 import cocite
 from cocite.errors import CociteError
-from tests.torture.children import Step, Table, run_case
-from tests.torture.results import Given, Row, in_turns
+from tests.io.plain import links
+from tests.torture.children import Step, Table, judge
+from tests.torture.results import Given, Row
 
 _WORD = "wordthatstaysinside"
 _MEMORY = "400MB"
@@ -66,7 +68,7 @@ _LITE = [
     "SELECT file AS a, name AS b FROM pragma_database_list",
     "SELECT edit('{file}') AS a, 'x' AS b",
 ]
-_Ask = Callable[[Path, Path], object]
+_Ask = Callable[[Path, Path], cocite.Graph]
 _ASKS: dict[str, _Ask] = {
     "--table": lambda base, out: _ingest(out, database=str(base), table="v"),
     "--sql": lambda base, out: _ingest(out, database=str(base), sql="select a, b from v"),
@@ -78,7 +80,7 @@ _ASKS: dict[str, _Ask] = {
 }
 
 
-def _ingest(out: Path, **given: object) -> object:
+def _ingest(out: Path, **given: object) -> cocite.Graph:
     return cocite.ingest(output=out, memory=_MEMORY, threads=1, overwrite=True, **given)
 
 
@@ -93,7 +95,6 @@ def open_databases(given: Given) -> dict[str, Row]:
     with duckdb.connect() as connection:
         connection.execute(f"COPY ({rows}) TO '{folder}/secret.parquet' (FORMAT parquet)")
     _warm(home)
-    found = {"views": Row(), "damaged files": Row()}
     chance = random.Random(given.seed)
     views = list(_views(home, folder))
     cases = {
@@ -101,14 +102,14 @@ def open_databases(given: Given) -> dict[str, Row]:
         "damaged files": (_damaged(chance) for _ in range(given.count(_DAMAGED))),
     }
 
-    def work(what: str) -> Iterator[None]:
+    def work(what: str, row: Row) -> Iterator[None]:
         for name, make in cases[what]:
-            _case(name, make, found[what], home, folder)
+            _case(name, make, row, home)
             yield
 
-    in_turns([work(what) for what in cases], given.until)
+    rows = given.in_turns(cases, work)
     shutil.rmtree(home)
-    return found
+    return rows
 
 
 def _warm(home: Path) -> None:
@@ -131,15 +132,13 @@ def _views(home: Path, folder: Path) -> Iterator[tuple[str, Callable[[Path], Non
         yield f"sqlite: {view}", partial(_made, sqlite3.connect, view=view)
 
 
-def _made(connect: Callable[[str], object], base: Path, view: str = "FROM sound") -> None:
+def _made(connect: Callable[[str], Any], base: Path, view: str = "SELECT * FROM sound") -> None:
     """A database with a sound table and a view; one that it refuses to make is no case."""
-    with closing(connect(str(base))) as connection:  # type: ignore[type-var]
-        connection.execute("CREATE TABLE sound (a VARCHAR, b VARCHAR)")  # type: ignore[attr-defined]
-        for row in _ROWS:
-            connection.execute("INSERT INTO sound VALUES (?, ?)", row)  # type: ignore[attr-defined]
-        view = view if "SELECT" in view else "SELECT * FROM sound"
-        connection.execute(f"CREATE VIEW v AS {view}")  # type: ignore[attr-defined]
-        connection.commit()  # type: ignore[attr-defined]
+    with closing(connect(str(base))) as connection:
+        connection.execute("CREATE TABLE sound (a VARCHAR, b VARCHAR)")
+        connection.executemany("INSERT INTO sound VALUES (?, ?)", _ROWS)
+        connection.execute(f"CREATE VIEW v AS {view}")
+        connection.commit()
 
 
 def _damaged(chance: random.Random) -> tuple[str, Callable[[Path], None]]:
@@ -158,23 +157,23 @@ def _damaged(chance: random.Random) -> tuple[str, Callable[[Path], None]]:
     return f"{kind}, {'cut' if cut else 'changed'}, seed {seed}", make
 
 
-def _case(name: str, make: Callable[[Path], None], row: Row, home: Path, folder: Path) -> None:
+def _case(name: str, make: Callable[[Path], None], row: Row, home: Path) -> None:
     base, out = home / "x.db", home / "out"
     try:
         make(base)
     except (duckdb.Error, sqlite3.Error):
         base.unlink(missing_ok=True)
         return
-    table, before = Table(), _lying(home)
+    before = _lying(home)
     steps: list[Step] = [(how, partial(_see, ask, base, out)) for how, ask in _ASKS.items()]
-    run_case(name, steps, table, _ROOM)
-    wrong = "; ".join(f"{one.outcome}: {one.step}\n{one.what}" for one in table.failures)
-    if not wrong and (now := _lying(home)) != before:
-        wrong = f"lies about, or is changed: {sorted(now ^ before)}"
-    if name.endswith(": sound") and table.counts["answer"] != len(steps):
-        wrong = wrong or "a sound database is refused"
-    row.add(name, wrong, told=table.counts["refused"] > 0)
-    row.seen += table.counts
+
+    def beside(table: Table) -> str:
+        if (now := _lying(home)) != before:
+            return f"lies about, or is changed: {sorted(now ^ before)}"
+        refused = name.endswith(": sound") and table.counts["answer"] != len(steps)
+        return "a sound database is refused" if refused else ""
+
+    judge(name, steps, row, _ROOM, beside)
     for path in (base, base.with_suffix(".db.wal")):
         path.unlink(missing_ok=True)
     shutil.rmtree(out, ignore_errors=True)
@@ -196,7 +195,6 @@ def _see(ask: _Ask, base: Path, out: Path) -> None:
         said = str(error).replace(f"/{_WORD}/", "/")  # the folder's name is in the query itself
         assert _content(said), said
         raise
-    assert isinstance(graph, cocite.Graph)
     titles = graph.titles
     names = [*graph.names, *(titles[node] or "" for node in range(graph.nodes) if titles)]
     assert all(_content(name.replace(f"/{_WORD}", "")) for name in names), names
@@ -219,16 +217,13 @@ def name_files(given: Given) -> dict[str, Row]:
     home = given.folder / "names"
     home.mkdir()
     _warm(home)
-    chance, row = random.Random(given.seed), {kind: Row() for kind in _KINDS}
-    most = given.count(_NAMED)
-    for number in range(most):
-        if given.until.over and all(each.injected for each in row.values()):
-            break
+    chance, rows = random.Random(given.seed), {kind: Row() for kind in _KINDS}
+    for number in given.cases(_NAMED, *rows.values()):
         kind = _KINDS[number % len(_KINDS)]
-        _name_case(chance, kind, row[kind], home / "case")
+        _name_case(chance, kind, rows[kind], home / "case")
         shutil.rmtree(home / "case")
     shutil.rmtree(home)
-    return row
+    return rows
 
 
 def _name(chance: random.Random) -> str:
@@ -246,11 +241,8 @@ def _name_case(chance: random.Random, kind: str, row: Row, home: Path) -> None:
         for each in names:
             _write(place / f"{each}.{kind}", kind, home / "plain")
     meant = folder / f"{name}.{kind}"
-    table, told = Table(), f"{kind}: {str(meant.relative_to(home))!r}"
-    run_case(told, [(how, step) for how, step in _readings(meant, folder, kind)], table, _ROOM)
-    wrong = "; ".join(f"{one.outcome}: {one.step}\n{one.what}" for one in table.failures)
-    row.add(told, wrong, told=table.counts["refused"] > 0)
-    row.seen += table.counts
+    steps = [*_readings(meant, folder, kind)]
+    judge(f"{kind}: {str(meant.relative_to(home))!r}", steps, row, _ROOM)
 
 
 def _write(path: Path, kind: str, plain: Path) -> None:
@@ -284,16 +276,8 @@ def _readings(path: Path, folder: Path, kind: str) -> Iterator[Step]:
     out, wanted = folder / "out", [(path.name.strip(" "), "t")]
 
     def see(**given: object) -> None:
-        graph = _ingest(out, **given)
-        assert isinstance(graph, cocite.Graph)
-        names = list(graph.names)
-        rows, ends = graph.in_offsets.tolist(), graph.in_sources.tolist()
-        links = [
-            (names[ends[at]], names[node])
-            for node in range(graph.nodes)
-            for at in range(rows[node], rows[node + 1])
-        ]
-        assert links == wanted, f"{links} is not {wanted}"
+        found = links(_ingest(out, **given))
+        assert found == wanted, f"{found} is not {wanted}"
 
     if kind in ("sqlite", "duckdb"):
         yield "--database", lambda: see(database=str(path))

@@ -8,13 +8,16 @@ never split a row. Cuts are the first nodes of all blocks after the first.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.storage import evict, fetch, is_mapped
+from cocite.storage import ArrayWriter, Entry, evict, fetch, is_mapped, write_array
 
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
@@ -219,25 +222,56 @@ class _BlockRows:
         return found
 
 
-class WeightFacts:
-    """Manifest facts about weights, collected incrementally."""
+class LinkWriter:
+    """Writer of a graph's link files, node by node: ``add_rows``, then ``add_links``.
+    :func:`link_writer` creates it; afterwards, ``files`` are the manifest's entries.
+    """
 
-    def __init__(self) -> None:
+    def __init__(self, out: dict[str, ArrayWriter], degrees: NDArray[np.uint32]) -> None:
+        self._out, self._degrees = out, degrees
         self._smallest, self._largest, self._total = np.inf, 0.0, 0.0
+        self.files: dict[str, Entry] = {}
+        self.edges = 0
+        """Number of links so far."""
 
-    def add(self, values: NDArray[np.float32]) -> None:
-        """Include the weights ``values``."""
-        from cocite.kernels.links import sum_runs
+    def add_rows(self, begins: NDArray[Any]) -> None:
+        """Append rows that begin at ``begins`` in the links to be added next."""
+        self._out[OFFSETS].write(begins.astype(np.uint64) + np.uint64(self.edges))
 
-        if values.size:
+    def add_links(
+        self, sources: NDArray[np.uint32], weights: NDArray[np.float32] | None = None
+    ) -> None:
+        """Append links, in the order of their targets and sources."""
+        from cocite.kernels.links import add_counts, sum_runs
+
+        self._out[SOURCES].write(sources)
+        add_counts(sources, self._degrees)
+        self.edges += sources.size
+        if weights is not None and weights.size:
+            self._out[WEIGHTS].write(weights)
             found = np.empty(1)
-            sum_runs(np.zeros(1, np.int64), np.concatenate([[self._total], values]), found)
-            self._smallest = min(self._smallest, float(values.min()))
-            self._largest = max(self._largest, float(values.max()))
+            sum_runs(np.zeros(1, np.int64), np.concatenate([[self._total], weights]), found)
             self._total = float(found[0])
+            self._smallest = min(self._smallest, float(weights.min()))
+            self._largest = max(self._largest, float(weights.max()))
 
-    def to_json(self) -> dict[str, float]:
-        """Return the facts; only a sum if there are no weights."""
-        if not self._largest:
-            return {"sum": 0.0}
-        return {"smallest": self._smallest, "largest": self._largest, "sum": self._total}
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return the manifest's facts about weights; only a sum if there are no links."""
+        ends = {"smallest": self._smallest, "largest": self._largest} if self._largest else {}
+        return {"weights": ends | {"sum": self._total}} if WEIGHTS in self._out else {}
+
+
+@contextmanager
+def link_writer(
+    directory: Path, degrees: NDArray[np.uint32], *, weighted: bool = False
+) -> Iterator[LinkWriter]:
+    """Write link files into ``directory``. ``degrees`` uint32[nodes], zeros, counts out-links."""
+    kinds = {OFFSETS: np.uint64, SOURCES: np.uint32} | ({WEIGHTS: np.float32} if weighted else {})
+    with ExitStack() as stack:
+        out = {n: stack.enter_context(ArrayWriter(directory / n, k)) for n, k in kinds.items()}
+        yield (writer := LinkWriter(out, degrees))
+        writer.add_rows(np.zeros(1))  # the end of the last row
+    writer.files = {name: each.finished for name, each in out.items()}
+    pieces = (degrees[low : low + _PIECE] for low in range(0, degrees.size, _PIECE))
+    writer.files[DEGREES] = write_array(directory / DEGREES, np.uint32, pieces)

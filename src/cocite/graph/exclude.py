@@ -14,7 +14,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -26,12 +25,11 @@ from cocite.errors import Damaged, UsageError
 from cocite.graph.blocks import (
     DEGREES,
     OFFSETS,
-    SOURCES,
     WEIGHTS,
     Links,
-    WeightFacts,
     are_positive,
     cut_blocks,
+    link_writer,
     rows_fault,
 )
 from cocite.graph.graph import Graph
@@ -53,7 +51,7 @@ from cocite.graph.name_files import (
 from cocite.graph.names import Names, text_of
 from cocite.graph.sides import SIDES
 from cocite.io.readers.contract import Progress, no_progress
-from cocite.storage import ArrayWriter, Entry, Manifest, Store, evict
+from cocite.storage import Entry, Manifest, Store, evict, write_array
 from cocite.storage.staging import Staging
 
 _URL = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
@@ -93,9 +91,7 @@ def write_some_names(
         values = names.values()[ids]
         if bool((values == np.arange(values.size, dtype=np.uint64)).all()):
             return "dense", {}
-        with ArrayWriter(directory / VALUES, np.uint64) as writer:
-            writer.write(values)
-        return "integers", {VALUES: writer.finished}
+        return "integers", {VALUES: write_array(directory / VALUES, np.uint64, [values])}
     urls = as_ingested and SIDES in store.facts
 
     def pieces() -> Iterator[list[str]]:
@@ -111,9 +107,7 @@ def write_some_names(
         places = np.minimum(np.searchsorted(ids, ranked), ids.size - 1)
         order = places[ids[places] == ranked].astype(np.uint32)
         if urls or bool((order != np.arange(order.size)).any()):
-            with ArrayWriter(directory / BY_NAME, np.uint32) as writer:
-                writer.write(order)
-            files[BY_NAME] = writer.finished
+            files[BY_NAME] = write_array(directory / BY_NAME, np.uint32, [order])
     return "text", files
 
 
@@ -174,19 +168,10 @@ def write_rest(
     """Write the links among the nodes in ``keep``; return their weight facts, their count and the
     manifest entries. ``stays`` maps targets and sources to a mask of the links to write.
     """
-    from cocite.kernels.links import add_counts
-
     links = Links(graph.in_offsets, graph.in_sources, graph.in_weights)
     anew = np.cumsum(keep, dtype=np.uint32) - np.uint32(1)
-    degrees = np.zeros(int(keep.sum()), np.uint32)
-    weighing, edges = WeightFacts(), 0
-    with ExitStack() as stack:
-        offsets = stack.enter_context(ArrayWriter(directory / OFFSETS, np.uint64))
-        sources = stack.enter_context(ArrayWriter(directory / SOURCES, np.uint32))
-        weights = None
-        if links.weights is not None:
-            weights = stack.enter_context(ArrayWriter(directory / WEIGHTS, np.float32))
-        offsets.write(np.zeros(1, np.uint64))
+    degrees, weighted = np.zeros(int(keep.sum()), np.uint32), links.weights is not None
+    with link_writer(directory, degrees, weighted=weighted) as out:
         for first, last in pairwise((0, *cut_blocks(links, _PIECE), links.nodes)):
             rows = links.offsets[first : last + 1].astype(np.int64)
             part = slice(int(rows[0]), int(rows[-1]))
@@ -196,24 +181,12 @@ def write_rest(
                 targets = np.repeat(np.arange(first, last, dtype=np.uint32), np.diff(rows))
                 here &= stays(targets, read)
             sums = np.concatenate([[0], np.cumsum(here)])[rows - rows[0]]
-            ends = sums[1:][keep[first:last]]
-            offsets.write(ends.astype(np.uint64) + np.uint64(edges))
-            chosen = anew[read[here]]
-            sources.write(chosen)
-            add_counts(chosen, degrees)
-            edges += chosen.size
-            if weights is not None and links.weights is not None:
-                values = links.weights[part][here]
-                weights.write(values)
-                weighing.add(values)
+            out.add_rows(sums[:-1][keep[first:last]])
+            weights = None if links.weights is None else links.weights[part][here]
+            out.add_links(anew[read[here]], weights)
             links.evict()
             progress("writing the links", part.stop, links.edges)
-    with ArrayWriter(directory / DEGREES, np.uint32) as out:
-        out.write(degrees)
-    files = {OFFSETS: offsets.finished, SOURCES: sources.finished, DEGREES: out.finished}
-    if weights is None:
-        return {}, edges, files
-    return {"weights": weighing.to_json()}, edges, files | {WEIGHTS: weights.finished}
+    return out.facts, out.edges, out.files
 
 
 def graph_faults(graph: Graph) -> Iterator[Fault]:

@@ -45,7 +45,7 @@ from cocite.measures import (
 )
 from cocite.measures.measure import overall_direction
 from cocite.resources import Resources
-from cocite.storage import ArrayWriter, DeclaredFiles, Entry, Facts, Journal, Manifest
+from cocite.storage import DeclaredFiles, Entry, Facts, Journal, Manifest, write_array
 
 if TYPE_CHECKING:
     from cocite.engine.diagonal import Diagonal, SweepReport
@@ -85,10 +85,9 @@ def write_diagonal(
         how: dict[str, Any] = {"threads": threads, "progress": report, "reached": reached}
         how["keep"] = lambda table: journal.append(table.tobytes())
         made = make_diagonal(rows, columns, decay, **how)
-    with ArrayWriter(directory / name, np.float32, (1 + LIMITS,)) as writer:
-        writer.write(made.table)
+    entry = write_array(directory / name, np.float32, [made.table], (1 + LIMITS,))
     facts = {"decay": made.decay, "low": made.low, "high": made.high}
-    return {name: writer.finished}, {name: facts}
+    return {name: entry}, {name: facts}
 
 
 def read_diagonal(table: Any, facts: dict[str, Any]) -> Diagonal:

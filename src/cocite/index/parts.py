@@ -38,7 +38,6 @@ from cocite.index.layouts.reader import sampled_builder, sampled_format, whole_b
 from cocite.measures import SAMPLES
 from cocite.storage import (
     Access,
-    ArrayWriter,
     Entry,
     advise,
     checksum,
@@ -46,6 +45,7 @@ from cocite.storage import (
     evict,
     map_array,
     staged_file,
+    write_array,
 )
 from cocite.storage.staging import copy_array
 
@@ -337,9 +337,7 @@ def finish_part(
         (MEMBERS, np.array(members, np.uint32)),
         (DIGESTS, np.array(digests, np.uint64)),
     ):
-        with ArrayWriter(folder / (prefix + kind), values.dtype) as writer:
-            writer.write(values)
-        files[prefix + kind] = writer.finished
+        files[prefix + kind] = write_array(folder / (prefix + kind), values.dtype, [values])
     return files
 
 

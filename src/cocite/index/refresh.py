@@ -50,7 +50,7 @@ from cocite.index.verify import part_faults
 from cocite.io.remote import is_url, origin
 from cocite.options.build import RefreshOptions
 from cocite.resources import Resources, format_least, short_of
-from cocite.storage import Access, ArrayWriter, Entry
+from cocite.storage import Access, Entry, write_array
 
 _log = logging.getLogger("cocite")
 ROWS = "rows"
@@ -414,9 +414,7 @@ class RefreshBuild(IndexBuild):
         since[ids[stay]] = 0 if old is None else old[stay]
         if not since.size or since.max() <= self._generations[0].first:
             return {}
-        with ArrayWriter(self._draft.path / SINCE, np.uint32) as writer:
-            writer.write(since)
-        return {SINCE: writer.finished}
+        return {SINCE: write_array(self._draft.path / SINCE, np.uint32, [since])}
 
     # -- nodes -------------------------------------------------------------------------
 

@@ -30,7 +30,7 @@ from cocite.io.readers.sources import LOOK
 from cocite.io.readers.text import READER, Cleaner
 from cocite.io.storing import counted, graph_facts, write_links
 from cocite.resources import READERS_MEMORY, Resources
-from cocite.storage import ArrayWriter, Entry
+from cocite.storage import Entry, write_array
 
 _PIECE, _MAX_LINE = 1 << 21, 1 << 21
 BUFFER = 10 * _PIECE
@@ -255,8 +255,6 @@ def _write(
     edges, loops, _, files = write_links(directory, links, nodes, options, weighted=False)
     progress("storing the names", 0, 0)
     if values is not None:
-        with ArrayWriter(directory / VALUES, np.uint64) as names:
-            names.write(values)
-        files[VALUES] = names.finished
+        files[VALUES] = write_array(directory / VALUES, np.uint64, [values])
     kind = "dense" if values is None else "integers"
     return graph_facts(nodes, edges, kind, options, keys.size - edges - loops, loops), files

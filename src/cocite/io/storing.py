@@ -13,7 +13,6 @@ Besides DuckDB's memory, this takes 4 bytes per node for the out-degrees, and a 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError
-from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, WeightFacts
+from cocite.graph.blocks import link_writer
 from cocite.graph.name_files import BY_NAME, VALUES, joined_names, write_text_names
 from cocite.graph.sides import SIDES, Sides
 from cocite.io.readers.contract import Progress, ReadOptions
-from cocite.storage import ArrayWriter, Entry
+from cocite.storage import Entry, write_array
 
 if TYPE_CHECKING:
     from cocite.io.tables import Tables
@@ -95,14 +94,8 @@ def write_links(
     number of rows, or twice that for an undirected graph. With ``count_duplicates``, the two
     directions of an undirected self-loop count as one link.
     """
-    from cocite.kernels.links import add_counts
-
-    degrees = np.zeros(nodes, np.uint32)
-    edges = loops = next_node = 0
-    facts = WeightFacts()
-    kinds = {OFFSETS: np.uint64, SOURCES: np.uint32} | ({WEIGHTS: np.float32} if weighted else {})
-    with ExitStack() as stack:
-        out = {n: stack.enter_context(ArrayWriter(directory / n, k)) for n, k in kinds.items()}
+    loops = next_node = 0
+    with link_writer(directory, np.zeros(nodes, np.uint32), weighted=weighted) as out:
         for keys, counts, added in _distinct(pieces):
             destination = (keys >> np.uint64(32)).astype(np.uint32)
             source = (keys & np.uint64(0xFFFFFFFF)).astype(np.uint32)
@@ -120,22 +113,12 @@ def write_links(
             last = int(destination[-1])
             for low in range(next_node, last + 1, _ROWS):
                 reached = np.arange(low, min(low + _ROWS, last + 1), dtype=np.uint32)
-                begins = np.searchsorted(destination, reached).astype(np.uint64)
-                out[OFFSETS].write(begins + np.uint64(edges))
+                out.add_rows(np.searchsorted(destination, reached))
             next_node = last + 1
-            out[SOURCES].write(source)
-            add_counts(source, degrees)
-            edges += source.size
-            if sums is not None:
-                values = _stored(sums)
-                out[WEIGHTS].write(values)
-                facts.add(values)
-        for low in range(next_node, nodes + 1, _ROWS):
-            out[OFFSETS].write(np.full(min(_ROWS, nodes + 1 - low), edges, np.uint64))
-    with ArrayWriter(directory / DEGREES, np.uint32) as out[DEGREES]:
-        out[DEGREES].write(degrees)
-    files = {name: writer.finished for name, writer in out.items()}
-    return edges, loops, {"weights": facts.to_json()} if weighted else {}, files
+            out.add_links(source, None if sums is None else _stored(sums))
+        for low in range(next_node, nodes, _ROWS):
+            out.add_rows(np.zeros(min(_ROWS, nodes - low), np.uint64))
+    return out.edges, loops, out.facts, out.files
 
 
 def _distinct(
@@ -175,17 +158,11 @@ def _write_names(directory: Path, tables: Tables, kind: str, count: int) -> dict
     """Write the names as ``kind`` (dense, integers or text); return the files."""
     files: dict[str, Entry] = {}
     if kind == "integers":
-        with ArrayWriter(directory / VALUES, np.uint64) as values:
-            for piece in tables.integer_names():
-                values.write(piece)
-        files[VALUES] = values.finished
+        files[VALUES] = write_array(directory / VALUES, np.uint64, tables.integer_names())
     elif kind == "text":
         files |= write_text_names(
             directory, tables.sort_hashes, map(joined_names, tables.text_names())
         )
         if tables.has_urls():
-            with ArrayWriter(directory / BY_NAME, np.uint32) as by_name:
-                for ids in tables.ids_by_name():
-                    by_name.write(ids)
-            files[BY_NAME] = by_name.finished
+            files[BY_NAME] = write_array(directory / BY_NAME, np.uint32, tables.ids_by_name())
     return files

@@ -16,6 +16,7 @@ from cocite.storage.arrays import evict as evict
 from cocite.storage.arrays import fetch as fetch
 from cocite.storage.arrays import is_mapped as is_mapped
 from cocite.storage.arrays import map_array as map_array
+from cocite.storage.arrays import write_array as write_array
 from cocite.storage.atomic import Journal as Journal
 from cocite.storage.atomic import check_file as check_file
 from cocite.storage.atomic import staged_file as staged_file

@@ -139,6 +139,16 @@ class ArrayWriter:
         return self.entry
 
 
+def write_array(
+    path: Path, dtype: DTypeLike, pieces: Iterable[ArrayLike], shape_tail: tuple[int, ...] = ()
+) -> Entry:
+    """Write a file of consecutive ``pieces``; return its entry."""
+    with ArrayWriter(path, dtype, shape_tail) as writer:
+        for piece in pieces:
+            writer.write(piece)
+    return writer.finished
+
+
 _READ_ONLY = os.O_RDONLY
 for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # Windows has only the last one
     _READ_ONLY |= getattr(os, _flag, 0)
