@@ -71,10 +71,8 @@ class FileTarget:
     def write_table(
         self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
     ) -> int:
-        """Write chunks of rows; return the file's size in bytes.
-
-        ``types`` maps column titles to SQL types. Until the file is complete, it is in ``folder``,
-        which must be on the same disk.
+        """Write chunks of rows; return the file's size in bytes. Until the file is complete, it is
+        in ``folder``, which must be on the same disk.
         """
         assert isinstance(self.writer, TableFile)
         with self._staged(folder) as path:
@@ -143,7 +141,10 @@ def _titles(types: Types) -> str:
 class Dialect(ABC):
     """A connection in a transaction, which is rolled back on closing unless committed."""
 
-    types: ClassVar[dict[str, str]]
+    memory: ClassVar[int]
+    """Bytes that the driver takes."""
+    types: ClassVar[dict[str, str]] = {}
+    """DuckDB's column types -> this database's, where they differ."""
     begins: ClassVar[tuple[str, ...]] = ("BEGIN",)
 
     def __init__(self, connection: Any) -> None:
@@ -167,7 +168,7 @@ class Dialect(ABC):
     def create(self, place: TablePlace, types: Types) -> None:
         """Create an empty table."""
         columns = ", ".join(
-            f"{quoted_column(title)} {self.types[kind]}" for title, kind in types.items()
+            f"{quoted_column(title)} {self.types.get(kind, kind)}" for title, kind in types.items()
         )
         self.connection.execute(f"CREATE TABLE {place.sql} ({columns})")
 
@@ -184,14 +185,8 @@ class Dialect(ABC):
 
 
 class _SQLite(Dialect):
-    types: ClassVar = {
-        "VARCHAR": "TEXT",
-        "BIGINT": "INTEGER",
-        "INTEGER": "INTEGER",
-        "DOUBLE": "REAL",
-        "FLOAT": "REAL",
-    }
-
+    memory = 20 << 20
+    types: ClassVar = {"VARCHAR": "TEXT", "BIGINT": "INTEGER", "DOUBLE": "REAL", "FLOAT": "REAL"}
     # Lock for writing immediately, as upgrading a read lock can fail.
     begins: ClassVar[tuple[str, ...]] = (f"PRAGMA busy_timeout = {_PATIENCE}", "BEGIN IMMEDIATE")
 
@@ -226,7 +221,7 @@ class _SQLite(Dialect):
 
 
 class _DuckDB(Dialect):
-    types: ClassVar = {k: k for k in ("VARCHAR", "BIGINT", "INTEGER", "DOUBLE", "FLOAT")}
+    memory = 250 << 20
 
     def _found(self, schema: str, name: str) -> TablePlace:
         row = self.connection.execute(
@@ -257,12 +252,8 @@ class _DuckDB(Dialect):
 
 
 class _Postgres(Dialect):
-    types: ClassVar = _DuckDB.types | {
-        "VARCHAR": "text",
-        "DOUBLE": "double precision",
-        "FLOAT": "real",
-    }
-
+    memory = 40 << 20
+    types: ClassVar = {"VARCHAR": "text", "DOUBLE": "double precision", "FLOAT": "real"}
     begins: ClassVar[tuple[str, ...]] = ()  # the driver begins with the first statement
 
     def _found(self, schema: str, name: str) -> TablePlace:
@@ -296,14 +287,7 @@ class _Postgres(Dialect):
                     out.write_row(row)
 
 
-_DIALECTS: dict[str, type[Dialect]] = {
-    "sqlite": _SQLite,
-    "duckdb": _DuckDB,
-    "postgres": _Postgres,
-}
-
-
-_MEMORY = {"sqlite": 20 << 20, "duckdb": 250 << 20, "postgres": 40 << 20}
+_DIALECTS: dict[str, type[Dialect]] = {"sqlite": _SQLite, "duckdb": _DuckDB, "postgres": _Postgres}
 _BESIDE = ("", "-journal", "-wal", "-shm", ".wal")
 
 
@@ -331,7 +315,7 @@ class DatabaseTarget:
     @property
     def memory(self) -> int:
         """Return the driver's memory in bytes."""
-        return _MEMORY[self.address.kind]
+        return _DIALECTS[self.address.kind].memory
 
     def expect(self, types: Types) -> None:
         """Try to write the table without rows, and roll back."""
@@ -428,10 +412,8 @@ class DatabaseTarget:
 def database_target(
     to: str, *, overwrite: bool = False, append: bool = False, types: Types | None = None
 ) -> DatabaseTarget:
-    """Check that the table at an address can be written; return the target.
-
-    Call this before any other work. ``types`` are the column types, if known. Raises
-    :class:`~cocite.errors.UsageError`, :class:`~cocite.errors.OutputExists`, and
+    """Check that the table at an address can be written, with these column types if known; return
+    the target. Raises :class:`~cocite.errors.UsageError`, :class:`~cocite.errors.OutputExists`, and
     :class:`~cocite.errors.InputError` if the database cannot be opened.
     """
     if overwrite and append:

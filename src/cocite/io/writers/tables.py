@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from io import BytesIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -92,10 +93,7 @@ def safe_columns(types: Types) -> str:
 
 ROWS = "rows"
 
-_CONFIG: dict[str, str | bool | int | float | list[str]] = {
-    "memory_limit": "64MB",
-    "threads": 1,
-}
+_CONFIG = {"memory_limit": "64MB", "threads": 1}
 """DuckDB's settings, which suffice for any number of rows, as rows are streamed."""
 _MEMORY = 150 << 20
 """Memory in bytes for DuckDB's library, its data, and a chunk of names."""
@@ -105,8 +103,14 @@ def _write(how: str, safe: bool, target: Path, pieces: Iterable[Columns], types:
     """Write using DuckDB; ``how`` is COPY's options, and ``safe`` escapes formulas."""
     import duckdb
 
+    name = literal(str(target.absolute()))
+    rows = f"(SELECT {safe_columns(types)} FROM {ROWS})" if safe else ROWS
     try:
-        _through_duckdb(target, how, safe, pieces, types)
+        with (
+            staged_rows(target) as folder,
+            staged(folder / "rows.duckdb", pieces, types, target) as connection,
+        ):
+            connection.execute(f"COPY {rows} TO {name} ({how}, USE_TMP_FILE false)")
     except (
         duckdb.IOException,
         duckdb.OutOfMemoryException,
@@ -123,18 +127,6 @@ def _write(how: str, safe: bool, target: Path, pieces: Iterable[Columns], types:
         if "interrupt" in str(error).lower():
             raise KeyboardInterrupt from error
         raise
-
-
-def _through_duckdb(
-    target: Path, how: str, safe: bool, pieces: Iterable[Columns], types: Types
-) -> None:
-    with (
-        staged_rows(target) as folder,
-        staged(folder / "rows.duckdb", pieces, types, target) as connection,
-    ):
-        name = literal(str(target.absolute()))
-        rows = f"(SELECT {safe_columns(types)} FROM {ROWS})" if safe else ROWS
-        connection.execute(f"COPY {rows} TO {name} ({how}, USE_TMP_FILE false)")
 
 
 @contextmanager
@@ -170,24 +162,18 @@ def _cell(how: str, safe: bool, piece: Columns, types: Types, first: bool) -> by
     return content if first else content[content.index(b"\n") + 1 :]
 
 
-def _table(title: str, how: str) -> TableFile:
-    return TableFile(title, partial(_write, how, False), _MEMORY, twice=True)
+def _table(title: str, how: str, *, text: bool = True, safe: bool = False) -> TableFile:
+    """Return a format; one of text can be streamed, and has a ``safe`` form."""
+    plain = TableFile(title, partial(_write, how, safe), _MEMORY, twice=True)
+    if not text:
+        return plain
+    other = None if safe else _table(title, how, safe=True)
+    return replace(plain, text=partial(_cell, how, safe), safe=other)
 
 
-def _text_table(title: str, how: str) -> TableFile:
-    """Return a format that can be streamed and has a ``safe`` form."""
-    safe, plain = (
-        replace(
-            _table(title, how), write=partial(_write, how, form), text=partial(_cell, how, form)
-        )
-        for form in (True, False)
-    )
-    return replace(plain, safe=safe)
-
-
-PARQUET = _table("Parquet", "FORMAT parquet, COMPRESSION zstd")
-CSV = _text_table("CSV", "FORMAT csv, HEADER")
-TSV = _text_table("TSV", "FORMAT csv, HEADER, DELIMITER '\t'")
+PARQUET = _table("Parquet", "FORMAT parquet, COMPRESSION zstd", text=False)
+CSV = _table("CSV", "FORMAT csv, HEADER")
+TSV = _table("TSV", "FORMAT csv, HEADER, DELIMITER '\t'")
 
 
 # -- numpy -------------------------------------------------------------------------------
@@ -196,11 +182,7 @@ TSV = _text_table("TSV", "FORMAT csv, HEADER, DELIMITER '\t'")
 def _write_numpy(
     path: Path, pieces: Iterable[NDArray[Any]], dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> None:
-    header = {
-        "descr": np.lib.format.dtype_to_descr(dtype),
-        "fortran_order": False,
-        "shape": shape,
-    }
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
     with disk.rewrite(path) as file:
         begin = BytesIO()
         np.lib.format.write_array_header_1_0(begin, header)
@@ -236,6 +218,12 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
 
 
+def _some_rows(piece: Columns) -> Iterator[Columns]:
+    """Yield a chunk in batches of _ROWS rows."""
+    for low in range(0, len(next(iter(piece.values()))), _ROWS):
+        yield {title: values[low : low + _ROWS] for title, values in piece.items()}
+
+
 def _line(piece: Columns, types: Types, first: bool) -> bytes:
     rows = (dict(zip(types, row, strict=True)) for row in rows_of(piece, types))
     lines = "".join(f"{json.dumps(row, ensure_ascii=False)}\n" for row in rows)
@@ -244,11 +232,8 @@ def _line(piece: Columns, types: Types, first: bool) -> bytes:
 
 def _write_lines(path: Path, pieces: Iterable[Columns], types: Types) -> None:
     with disk.rewrite(path) as file:
-        for piece in pieces:
-            rows = len(next(iter(piece.values())))
-            for low in range(0, rows, _ROWS):
-                some = {title: values[low : low + _ROWS] for title, values in piece.items()}
-                disk.write(file, _line(some, types, False))
+        for some in chain.from_iterable(map(_some_rows, pieces)):
+            disk.write(file, _line(some, types, False))
 
 
 JSON_LINES = TableFile("JSON lines", _write_lines, text=_line)
@@ -272,18 +257,16 @@ def _arrow() -> Any:
     return need("pyarrow", "an Arrow file", "arrow")
 
 
-def _schema(arrow: Any, types: Types) -> Any:
+def _schema(types: Types) -> Any:
+    arrow = _arrow()
     return arrow.schema([(title, getattr(arrow, _TYPES[kind])()) for title, kind in types.items()])
 
 
-def _batches(arrow: Any, schema: Any, piece: Columns) -> Iterator[Any]:
-    rows = len(next(iter(piece.values())))
-    for low in range(0, rows, _ROWS):
+def _batches(schema: Any, piece: Columns) -> Iterator[Any]:
+    arrow = _arrow()
+    for some in _some_rows(piece):
         try:
-            columns = [
-                arrow.array(piece[field.name][low : low + _ROWS], field.type, from_pandas=True)
-                for field in schema
-            ]
+            columns = [arrow.array(some[f.name], f.type, from_pandas=True) for f in schema]
         except UnicodeEncodeError as error:
             raise UsageError(
                 f"a name is not valid UTF-8, which Arrow requires: {error.object!r}. Choose .jsonl"
@@ -310,22 +293,20 @@ class _Sink:
 
 
 def _write_arrow(path: Path, pieces: Iterable[Columns], types: Types) -> None:
-    arrow = _arrow()
-    schema = _schema(arrow, types)
+    arrow, schema = _arrow(), _schema(types)
     with (
         disk.rewrite(path) as file,
         arrow.ipc.new_file(arrow.PythonFile(_Sink(file), "w"), schema) as out,
     ):
         for piece in pieces:
-            for batch in _batches(arrow, schema, piece):
+            for batch in _batches(schema, piece):
                 out.write_batch(batch)
 
 
 def _arrow_text(piece: Columns, types: Types, first: bool) -> bytes:
-    arrow = _arrow()
-    schema = _schema(arrow, types)
+    schema = _schema(types)
     parts = [schema.serialize()] if first else []
-    parts += [batch.serialize() for batch in _batches(arrow, schema, piece)]
+    parts += [batch.serialize() for batch in _batches(schema, piece)]
     return b"".join(part.to_pybytes() for part in parts)
 
 
