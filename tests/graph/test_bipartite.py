@@ -75,19 +75,10 @@ def test_objects_in_memory_give_the_same_graph(tmp_path: Path) -> None:
     frame = pd.DataFrame(table, columns=["user", "item"])
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
-    made = [
-        cocite.ingest(tmp_path / "t.csv", tmp_path / "a", bipartite=True),
-        cocite.ingest(tmp_path / "t.parquet", tmp_path / "b", bipartite=True),
-        cocite.ingest(frame, tmp_path / "c", bipartite=True),
-        cocite.ingest(frame, tmp_path / "d", bipartite=True),
-        cocite.ingest(np.array(table), tmp_path / "e", bipartite=True),
-        cocite.ingest(
-            sql=f"select 0, * from '{tmp_path / 't.parquet'}'",
-            columns="user,item",
-            output=tmp_path / "f",
-            bipartite=True,
-        ),
-    ]
+    sources = [tmp_path / "t.csv", tmp_path / "t.parquet", frame, np.array(table)]
+    made = [cocite.ingest(source, bipartite=True) for source in sources]
+    sql = f"select 0, * from '{tmp_path / 't.parquet'}'"
+    made.append(cocite.ingest(sql=sql, columns="user,item", bipartite=True))
     assert {graph.digest for graph in made} == {made[0].digest}
     assert list(made[0].names) == ["user:1", "user:10", "user:2", "1", "2", "7"]
     assert list(made[2].names) == ["user:1", "user:10", "user:2", 1, 2, 7]  # items as they went in
@@ -97,12 +88,8 @@ def test_objects_in_memory_give_the_same_graph(tmp_path: Path) -> None:
 def test_sides_are_called_as_one_likes() -> None:
     graph = cocite.ingest([("ann", "dune")], sides=("reader", "book"), bipartite=True)
     assert list(graph.names) == ["reader:ann", "dune"]
-    assert graph.store.facts["sides"] == {
-        "titles": ["reader", "book"],
-        "mark": "reader:",
-        "left": 1,
-        "right": 1,
-    }
+    titles = {"titles": ["reader", "book"], "mark": "reader:"}
+    assert graph.store.facts["sides"] == titles | {"left": 1, "right": 1}
     for sides in ("user", "a,b,c", "x,x", "user:,item", "a b,c"):
         with pytest.raises(UsageError, match="two different words"):
             cocite.ingest([("ann", "dune")], sides=sides, bipartite=True)
@@ -114,14 +101,8 @@ def test_nodes_and_titles_name_both_sides(tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("ann\t1\n")
     (tmp_path / "nodes").write_text("2\nuser:bob\n")
     (tmp_path / "titles.tsv").write_text("name\ttitle\n1\tDune\nuser:ann\tAnn\n")
-    graph = cocite.ingest(
-        tmp_path / "t.tsv",
-        tmp_path / "g",
-        nodes=tmp_path / "nodes",
-        titles=tmp_path / "titles.tsv",
-        bipartite=True,
-        **PLAIN,
-    )
+    given = {"nodes": tmp_path / "nodes", "titles": tmp_path / "titles.tsv"}
+    graph = cocite.ingest(tmp_path / "t.tsv", tmp_path / "g", bipartite=True, **given, **PLAIN)
     assert list(graph.names) == ["user:ann", "user:bob", "1", "2"]
     assert graph.titles is not None
     assert graph.titles.of(np.arange(4)) == ["Ann", "", "Dune", ""]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite.errors import OutputExists, UsageError
 from cocite.graph import exclude
-from cocite.io import ingest, tables
+from cocite.io import tables
 from tests.conftest import MakeGraph
 from tests.io.plain import content_of
 
@@ -121,6 +121,7 @@ def test_integers_are_compared_as_they_are_written(make_graph: MakeGraph) -> Non
 
 def test_a_stored_graph_takes_nothing_else(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(LINKS)
+    assert "excluded" not in graph.store.facts
     for more in ({"undirected": True}, {"columns": "2,1"}, {"nodes": "x"}):
         with pytest.raises(UsageError, match="pages can be excluded from it, but options"):
             cocite.ingest(graph.path, tmp_path / "less", exclude_nodes=["hub"], **more)
@@ -130,9 +131,3 @@ def test_a_stored_graph_takes_nothing_else(make_graph: MakeGraph, tmp_path: Path
         cocite.ingest(graph.path, graph.path, exclude_nodes=["hub"])
     assert cocite.ingest(graph.path, graph.path, exclude_nodes=["hub"], overwrite=True).nodes == 3
     assert not list(tmp_path.glob("less*"))
-
-
-def test_nothing_is_told_of_what_was_not_asked_for(make_graph: MakeGraph) -> None:
-    graph = make_graph(LINKS)
-    assert "excluded" not in graph.store.facts
-    assert ingest.ingest is cocite.ingest

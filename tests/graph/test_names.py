@@ -20,7 +20,7 @@ from cocite.graph.name_files import IntegerNames, names_of
 from cocite.graph.names import Resolver
 from cocite.search.resolver import NodesDocument
 from cocite.storage import Manifest, Store
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 from tests.io.plain import TURNS, numbered
 
 NAME = st.text(
@@ -55,14 +55,14 @@ def test_text_names_return(make_graph: MakeGraph, chosen: set[str], data: st.Dat
 def test_integer_names_go_both_ways(values: list[int], dense: bool, text: str) -> None:
     if dense:
         values = list(range(len(values)))
-    stored = None if dense else np.array(values, np.uint64)
-    names = IntegerNames(len(values), stored)
-    assert list(names) == [str(value) for value in values]
-    assert [names.find(str(value)) for value in values] == list(range(len(values)))
+    names = IntegerNames(len(values), None if dense else np.array(values, np.uint64))
+    texts = list(map(str, values))
+    assert list(names) == texts
+    assert list(map(names.find, texts)) == list(range(len(values)))
     assert (text in names) == (int(text) in values)
-    wanted = [str(value) for value in values if str(value).startswith(text)]
+    wanted = [each for each in texts if each.startswith(text)]
     assert names.names(names.with_prefix(text)) == wanted
-    assert names.names(names.with_prefix("")) == [str(value) for value in values]
+    assert names.names(names.with_prefix("")) == texts
 
 
 @pytest.mark.parametrize("name", ["007", "", "x", "-1", "1.0", "1 1", "٣", str(2**64), "9" * 5000])
@@ -190,15 +190,9 @@ RANKED = ["jargon/H/hacker.html", "jargon/H/hacker-ethic.html", "jargon/S/samura
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A graph and an index of it; most link to the least good match."""
-    links = [("hub", name) for name in TITLES] + [
-        (f"p{i}", "jargon/W/whacker.html") for i in range(5)
-    ]
-    (tmp_path / "links.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in links))
-    titles = "".join(f"{name}\t{title}\n" for name, title in TITLES.items())
-    (tmp_path / "titles.tsv").write_text(titles)
-    graph = cocite.ingest(
-        tmp_path / "links.tsv", tmp_path / "g", header="no", titles=tmp_path / "titles.tsv"
-    )
+    links = [("hub", name) for name in TITLES]
+    links += [(f"p{i}", "jargon/W/whacker.html") for i in range(5)]
+    graph = cocite.ingest(links, tmp_path / "g", titles=TITLES)
     cocite.build(graph, tmp_path / "i", measure="cocitation")
     return tmp_path
 
@@ -214,9 +208,8 @@ def test_better_matches_come_first_and_of_equals_those_that_more_link_to(folder:
     assert names.name(int(everyone[0])) == "jargon/W/whacker.html"
     assert everyone.size == len(names)
     assert names.names(Resolver(names).matches("samurai hacker").ids) == [RANKED[2]]
-    assert names.names(Resolver(names).matches("p", passes=False).ids) == [
-        f"p{i}" for i in range(5)
-    ]
+    pages = Resolver(names).matches("p", passes=False).ids
+    assert names.names(pages) == [f"p{i}" for i in range(5)]
     beginning = Resolver(names).matches("jargon/", passes=False).ids
     assert names.name(int(beginning[0])) == "jargon/W/whacker.html"
     assert beginning.size == len(TITLES)
@@ -238,14 +231,13 @@ def test_what_is_meant_without_doubt_is_found(folder: Path) -> None:
         assert resolver.find(text) is None
 
 
-def test_all_doors_open_to_the_same_nodes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_all_doors_open_to_the_same_nodes(folder: Path, shell: Shell) -> None:
     index, expected = str(folder / "i"), [*RANKED, "jargon/W/whacker.html"]
     for path in (folder / "i", folder / "g"):
         assert [each.node for each in NodesDocument.of_path(path, "hacker").nodes] == expected
 
     def asked(*arguments: str) -> Any:
-        assert main([*arguments, "--format", "json"]) == 0
-        return json.loads(capsys.readouterr().out)
+        return json.loads(shell([*arguments, "--format", "json"]).out)
 
     assert [each["node"] for each in asked("nodes", index, "hacker")["nodes"]] == expected
     assert asked("related", index, "Hacker")["node"] == RANKED[0]

@@ -20,6 +20,7 @@ from cocite.index.verify import VerifyDocument
 from cocite.io.readers import text as text_reader
 from cocite.io.readers.contract import Job, RowBatch
 from cocite.io.readers.sources import Source
+from tests.conftest import Shell
 from tests.io.plain import TURNS, titles_of
 
 LINKS = "a\tb\nb\tc\nc\ta\nb\ta\nc\tb\n"
@@ -65,12 +66,13 @@ def test_columns_that_are_asked_for_are_taken(tmp_path: Path) -> None:
     assert titles_of(titled(tmp_path, content, "t.csv", title_columns="id,name"))[0] == "Alpha"
     assert titles_of(titled(tmp_path, content, "t.csv", title_columns=(3, 2)))[1] == "y"
     assert titles_of(titled(tmp_path, content, "t.csv"))[:2] == ["x", "y"]
-    with pytest.raises(UsageError, match="has no column 'nobody'; it has 'name', 'tit"):
-        titled(tmp_path, content, "t.csv", title_columns="id,nobody")
-    with pytest.raises(UsageError, match="are one column twice"):
-        titled(tmp_path, content, "t.csv", title_columns="1,1")
-    with pytest.raises(UsageError, match="it must be two, name and title"):
-        titled(tmp_path, content, "t.csv", title_columns="id")
+    for columns, message in (
+        ("id,nobody", "has no column 'nobody'; it has 'name', 'tit"),
+        ("1,1", "are one column twice"),
+        ("id", "it must be two, name and title"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            titled(tmp_path, content, "t.csv", title_columns=columns)
     with pytest.raises(UsageError, match="requires a table of titles"):
         cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", title_columns="id,name")
 
@@ -92,17 +94,13 @@ def test_parquet_has_titles_too(tmp_path: Path) -> None:
     )
 
 
-def test_first_title_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_first_title_counts(tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "more.tsv").write_text("a\tAnother\nc\tGamma\nb\tBeta\n")
     (tmp_path / "links.tsv").write_text(LINKS)
     content = "a\tAlpha\nx\tStranger\nb\tBeta\na\tAleph\ny\tStranger\nx\tAgain\n"
     (tmp_path / "t.tsv").write_text(content)
-    graph = str(tmp_path / "g")
-    command = ["ingest", str(tmp_path / "links.tsv"), "-o", graph]
-    for file in ("t.tsv", "more.tsv"):
-        command += ["--titles", str(tmp_path / file)]
-    assert main(command) == 0
-    out, err = capsys.readouterr()
+    graph, titles = tmp_path / "g", [("--titles", tmp_path / f"{n}.tsv") for n in ("t", "more")]
+    out, err = shell(["ingest", tmp_path / "links.tsv", "-o", graph, *titles[0], *titles[1]])
     assert err.splitlines()[1:] == [
         "read t.tsv: 6 titles, tab-separated",
         "read more.tsv: 3 titles, tab-separated",
@@ -160,12 +158,8 @@ def test_titles_return_but_blanks(tmp_path: Path, titles: dict[int, str], number
     name = str if numbers else "n{}".format
     rows = [(name(i), name((i * 7 + 1) % 401)) for i in range(401)]
     (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
-    wanted = {}
-    for node, title in titles.items():
-        blank = "".join(
-            " " if ord(c) < 32 or 127 <= ord(c) < 160 or c in TURNS else c for c in title
-        )
-        wanted[name(node)] = " ".join(blank.split())
+    blank = dict.fromkeys([*range(32), *range(127, 160), *map(ord, TURNS)], " ")
+    wanted = {name(i): " ".join(title.translate(blank).split()) for i, title in titles.items()}
     quoted = {name(i): '"' + t.replace('"', '""') + '"' for i, t in titles.items()}
     content = "id,title\n" + "".join(f"{n},{t}\n" for n, t in quoted.items())
     (tmp_path / "t.csv").write_bytes(content.encode())
@@ -211,12 +205,11 @@ def test_link_reader_passes_titles(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_an_index_has_the_titles_of_its_pages(tmp_path: Path) -> None:
     graph = titled(tmp_path, "a\tAlpha\nc\tGamma\n")
-    whole = cocite.build(graph, tmp_path / "whole", measure="psimrank", samples=4)
+    options: dict[str, Any] = {"measure": "psimrank", "samples": 4}
+    whole = cocite.build(graph, tmp_path / "whole", **options)
     assert whole.titles is not None
     assert whole.titles.of(np.arange(4)) == ["Alpha", "", "Gamma", ""]  # a draft has none
-    some = cocite.build(
-        graph, tmp_path / "some", measure="psimrank", samples=4, only_nodes=["c", "b"]
-    )
+    some = cocite.build(graph, tmp_path / "some", only_nodes=["c", "b"], **options)
     assert some.titles is not None
     assert [some.titles[node] for node in range(2)] == [None, "Gamma"]
     for path in ("whole", "some"):

@@ -13,17 +13,17 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.errors import Damaged, InputError, MalformedRow, UsageError
 from cocite.graph.links import in_links, links_of
 from cocite.io import tables
 from cocite.kernels import text as kernel
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 from tests.io.plain import nothing_left, read, read_parquet
 from tests.kernels.test_text import normalize
 from tests.oracles.graphs import WEIGHTS
 
 WEIGHTED: dict[str, Any] = {"weight_column": 3}
+PAIR = "SELECT 1 AS a, 2 AS b"
 Rows = list[tuple[int, int, float]]
 
 
@@ -83,10 +83,8 @@ def test_stored_weights_are_their_plain_twin(
     sources = graph.in_sources.tolist()
     info = graph.info()
     if wanted:
-        assert (info.smallest_weight, info.largest_weight) == (
-            min(wanted.values()),
-            max(wanted.values()),
-        )
+        ends = min(wanted.values()), max(wanted.values())
+        assert (info.smallest_weight, info.largest_weight) == ends
     assert info.total_weight == pytest.approx(sum(wanted.values()))
     plain = read(tmp_path, content, columns=(1, 2), **options)
     assert plain.in_weights is None
@@ -180,24 +178,10 @@ def test_what_was_decided_is_reported(tmp_path: Path) -> None:
     )
 
 
-BAD = [
-    "0",
-    "0.0e5",
-    "-1",
-    "nan",
-    "inf",
-    "-inf",
-    "x",
-    "",
-    "1e30",
-    "9e-31",
-    "1_0",
-    "0x1",
-    "1e",
-]
+BAD = ["0", "0.0e5", "-1", "nan", "inf", "-inf", "x", "1e30", "9e-31", "1_0", "0x1", "1e"]
 
 
-@pytest.mark.parametrize("weight", BAD)
+@pytest.mark.parametrize("weight", [*BAD, ""])
 def test_a_weight_that_is_none_is_a_malformed_row(tmp_path: Path, weight: str) -> None:
     content = f"a\tb\t1\nc\td\t{weight}\n"
     options: dict[str, Any] = {"delimiter": "tab", "header": "no"} | WEIGHTED
@@ -265,25 +249,26 @@ def test_decimal_comma_has_advice(tmp_path: Path, sign: str) -> None:
         read(tmp_path, "a,b,1\nb,c,x\n", **WEIGHTED)
 
 
-def test_columns_that_cannot_be(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"twice\. The link is in '1' and '2' unless"):
-        read(tmp_path, "a\tb\t1\n", weight_column=2)
-    with pytest.raises(UsageError, match="columns 1,2,1 has one column twice"):
-        read(tmp_path, "a\tb\t1\n", columns="1,2", weight_column=1)
-    with pytest.raises(UsageError, match="has no column '4'; it has '1', '2', '3'"):
-        read(tmp_path, "a\tb\t1\n", weight_column=4)
-    with pytest.raises(UsageError, match="has no column 'w'; it has 'a', 'b'"):
-        read(tmp_path, "a\tb\n", weight_column="w")
-    with pytest.raises(UsageError, match="weight_column is empty"):
-        read(tmp_path, "a\tb\n", weight_column=" ")
-    with pytest.raises(UsageError, match="columns w are titles, but header is no"):
-        read(tmp_path, "a\tb\n", weight_column="w", header="no")
-    with pytest.raises(UsageError, match=r"twice\. The link is in 'a' and 'b' unless"):
-        read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b", weight_column="b")
-    with pytest.raises(UsageError, match="has no column 'x'; it has 'a', 'b'"):
-        read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b", weight_column="x")
-    with pytest.raises(InputError, match="column 'w' is VARCHAR; weights are numbers"):
-        read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b, '3' AS w", weight_column="w")
+@pytest.mark.parametrize(
+    ("content", "options", "message"),
+    [
+        ("a\tb\t1\n", {"weight_column": 2}, r"twice\. The link is in '1' and '2' unless"),
+        ("a\tb\t1\n", {"columns": "1,2", "weight_column": 1}, "columns 1,2,1 has one column twice"),
+        ("a\tb\t1\n", {"weight_column": 4}, "has no column '4'; it has '1', '2', '3'"),
+        ("a\tb\n", {"weight_column": "w"}, "has no column 'w'; it has 'a', 'b'"),
+        ("a\tb\n", {"weight_column": " "}, "weight_column is empty"),
+        ("a\tb\n", {"weight_column": "w", "header": "no"}, "w are titles, but header is no"),
+        (PAIR, {"weight_column": "b"}, r"twice\. The link is in 'a' and 'b' unless"),
+        (PAIR, {"weight_column": "x"}, "has no column 'x'; it has 'a', 'b'"),
+        (f"{PAIR}, '3' AS w", {"weight_column": "w"}, "'w' is VARCHAR; weights are numbers"),
+    ],
+)
+def test_columns_that_cannot_be(
+    tmp_path: Path, content: str, options: dict[str, Any], message: str
+) -> None:
+    reading = read_parquet if content.startswith("SELECT") else read
+    with pytest.raises(InputError if "VARCHAR" in message else UsageError, match=message):
+        reading(tmp_path, content, **options)
     assert nothing_left(tmp_path)
 
 
@@ -328,26 +313,20 @@ def test_weights_of_another_length_are_damage(make_graph: MakeGraph) -> None:
         Graph(store)
 
 
-def test_the_command_line_reads_shows_and_verifies_weights(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("links.tsv").write_text("a\tb\t0.5\na\tb\t1\nb\tc\t1200\n")
-    assert main(["ingest", "links.tsv", "-o", "g", "--weight-column", "3"]) == 0
-    out, err = capsys.readouterr()
+def test_the_command_line_reads_shows_and_verifies_weights(tmp_path: Path, shell: Shell) -> None:
+    graph = tmp_path / "g"
+    (tmp_path / "links.tsv").write_text("a\tb\t0.5\na\tb\t1\nb\tc\t1200\n")
+    out, err = shell(["ingest", tmp_path / "links.tsv", "-o", graph, "--weight-column", "3"])
     assert "3 columns of which 1 and 2 are the link and 3 its weight" in err
     assert "weights            1.5 to 1200, 1,201.5 in total" in out.splitlines()
-    assert main(["info", "g", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(shell(["info", graph, "--format", "json"]).out)
     assert (found["smallest_weight"], found["largest_weight"]) == (1.5, 1200)
     assert found["total_weight"] == 1201.5
-    assert main(["verify", "g"]) == 0
-    assert "all whole" in capsys.readouterr().out
-    content = bytearray((tmp_path / "g" / "in_weights").read_bytes())
+    assert "all whole" in shell(["verify", graph]).out
+    content = bytearray((graph / "in_weights").read_bytes())
     content[0] ^= 1
-    (tmp_path / "g" / "in_weights").write_bytes(content)
-    assert main(["verify", "g"]) == 1
-    assert "in_weights" in capsys.readouterr().err
+    (graph / "in_weights").write_bytes(content)
+    assert "in_weights" in shell(["verify", graph], 1).err
 
 
 @pytest.mark.parametrize("ending", ["gml", "json", "graphml", "jsonl"])

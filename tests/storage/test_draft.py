@@ -15,14 +15,7 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.errors import (
-    Busy,
-    NotAStore,
-    OutputExists,
-    ResourceError,
-    StoreError,
-    UsageError,
-)
+from cocite.errors import Busy, NotAStore, OutputExists, ResourceError, StoreError, UsageError
 from cocite.storage import ArrayWriter, Manifest, Store, disk
 from cocite.storage import manifest as manifest_module
 from cocite.storage.arrays import Entry, map_array
@@ -39,6 +32,18 @@ class Fault(Exception):
 
 def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
+
+
+def fails_after(work: Callable[[Path], object], staging: Staging) -> None:
+    """A run that ends with a fault after some work in its draft."""
+
+    def run() -> None:
+        with staging as draft:
+            work(draft.path)
+            raise Fault
+
+    with pytest.raises(Fault):
+        run()
 
 
 def test_manifest_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,14 +145,11 @@ def test_an_opened_store_outlives_its_replacement(tmp_path: Path) -> None:
 def test_the_old_store_is_readable_until_the_new_one_is_published(tmp_path: Path) -> None:
     make(tmp_path / "s", value=1)
 
-    def fail() -> None:
-        with Staging(tmp_path / "s", "graph", overwrite=True) as draft:
-            (draft.path / "bytes").write_bytes(b"x")
-            assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
-            raise Fault
+    def write(draft: Path) -> None:
+        (draft / "bytes").write_bytes(b"x")
+        assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
 
-    with pytest.raises(Fault):
-        fail()
+    fails_after(write, Staging(tmp_path / "s", "graph", overwrite=True))
     assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
     assert names(tmp_path) == ["s"]
 
@@ -177,6 +179,11 @@ def test_only_stores_are_overwritten(tmp_path: Path) -> None:
         )
     assert names(tmp_path) == ["dangling", "file", "home"]
     assert names(tmp_path / "home") == ["letter"]
+    # An index built onto its own graph would take the graph away.
+    make(tmp_path / "s", value=1)
+    with pytest.raises(NotAStore, match="is not a stored index"):
+        Staging(tmp_path / "s", "index", overwrite=True)
+    assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
 
 
 def test_overwriting_a_link_replaces_the_link_and_keeps_its_target(tmp_path: Path) -> None:
@@ -231,17 +238,10 @@ def test_what_a_killed_run_left_is_taken_over(tmp_path: Path, resumable: bool) -
 
 
 def test_a_resumable_draft_stays_if_there_is_something_in_it(tmp_path: Path) -> None:
-    def fail(leave: bool) -> None:
-        with Staging(tmp_path / "s", "graph", resumable=True) as draft:
-            if leave:
-                (draft.path / "half").touch()
-            raise Fault
-
-    with pytest.raises(Fault):
-        fail(leave=False)
+    fails_after(lambda draft: None, Staging(tmp_path / "s", "graph", resumable=True))
     assert names(tmp_path) == []
-    with pytest.raises(Fault):
-        fail(leave=True)
+    half = Staging(tmp_path / "s", "graph", resumable=True)
+    fails_after(lambda draft: (draft / "half").touch(), half)
     assert names(tmp_path) == ["s.building"]
 
 
@@ -296,14 +296,6 @@ def test_an_array_on_a_full_device_is_an_error() -> None:
 
     with pytest.raises(ResourceError, match=r"could not write 10 B more to /dev/full: No space"):
         write()
-
-
-def test_a_store_of_the_other_kind_is_never_overwritten(tmp_path: Path) -> None:
-    """An index built onto its own graph would take the graph away."""
-    make(tmp_path / "s", value=1)
-    with pytest.raises(NotAStore, match="is not a stored index"):
-        Staging(tmp_path / "s", "index", overwrite=True)
-    assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
 
 
 def test_a_draft_of_somebody_else_is_left_alone(tmp_path: Path) -> None:

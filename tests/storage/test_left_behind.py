@@ -9,12 +9,11 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.errors import ResourceError, UsageError
 from cocite.index.verify import VerifyDocument
 from cocite.storage import Manifest, check_file, disk, staged_file
 from cocite.storage.staging import Staging
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 from tests.storage.test_draft import names
 from tests.storage.test_round_trip import make
 from tests.torture.kills import kill_at_points
@@ -95,13 +94,12 @@ def test_no_draft_of_nothing_stands_in_the_way(make_graph: MakeGraph, tmp_path: 
 
 
 def test_an_index_that_has_no_room_leaves_nothing(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
     graph = make_graph(EDGES)
     usage = type("usage", (), {"free": 10})
     monkeypatch.setattr("shutil.disk_usage", lambda path: usage)
-    command = ["index", str(graph.path), "-o", str(tmp_path / "x"), "--measure", "psimrank"]
-    assert main(command) == 1
+    shell(["index", graph.path, "-o", tmp_path / "x", "--measure", "psimrank"], 1)
     assert not [name for name in names(tmp_path) if name.startswith("x")]
 
 
@@ -119,15 +117,13 @@ def test_a_graph_that_is_published_holds_no_scratch(tmp_path: Path) -> None:
     assert VerifyDocument.of(tmp_path / "g").surplus == []
 
 
-def test_verify_names_strangers(make_graph: MakeGraph, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_names_strangers(make_graph: MakeGraph, shell: Shell) -> None:
     path = make_graph(EDGES).path
-    assert main(["verify", str(path)]) == 0
-    assert "not part of the store" not in capsys.readouterr().err
+    assert "not part of the store" not in shell(["verify", path]).err
     for i in range(7):
         (path / f"left{i}").touch()
     (path / "work").mkdir()
-    assert main(["verify", str(path), "--format", "json"]) == 0
-    printed = capsys.readouterr()
+    printed = shell(["verify", path, "--format", "json"])
     assert json.loads(printed.out)["surplus"] == [*(f"left{i}" for i in range(7)), "work"]
     files = "left0, left1, left2, left3, left4 and 3 more"
     told = f"{path} contains files that are not part of the store: {files}. "

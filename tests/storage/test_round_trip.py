@@ -52,12 +52,8 @@ def entry(**changes: Any) -> dict[str, Any]:
 def test_arrays_come_back_as_they_were(store: Store) -> None:
     for name, array in ARRAYS.items():
         found = store.array(name)
-        np.testing.assert_array_equal(found, array)
-        assert (found.dtype, found.shape, found.flags.writeable) == (
-            array.dtype,
-            array.shape,
-            False,
-        )
+        np.testing.assert_array_equal(found, array, strict=True)
+        assert not found.flags.writeable
         assert store.verify(name) is None
     assert store.facts == {"é": 0}
     assert store.nbytes == 200 + 48
@@ -191,23 +187,10 @@ def test_no_name_leads_outside(store: Store, name: str) -> None:
 @pytest.mark.parametrize(
     "value",
     [
-        entry(dtype="|O"),
-        entry(dtype="O"),
-        entry(dtype=">u4"),
-        entry(dtype=["<u4"]),
-        entry(shape=[10**18]),
-        entry(shape=[2**40, 2**40]),
-        entry(shape=[-1]),
-        entry(shape=[1.0]),
-        entry(shape=[True]),
-        entry(shape=[]),
-        entry(shape=[1] * 4),
-        entry(shape="1"),
-        entry(xxh3_128=None),
-        {},
-        [],
-        None,
-        "x",
+        *(entry(dtype=dtype) for dtype in ("|O", "O", ">u4", ["<u4"])),
+        *(entry(shape=[size]) for size in (10**18, -1, 1.0, True)),
+        *(entry(shape=shape) for shape in ([2**40, 2**40], [], [1] * 4, "1")),
+        *(entry(xxh3_128=None), {}, [], None, "x"),
     ],
 )
 def test_an_entry_that_is_none_is_refused(store: Store, value: Any) -> None:
@@ -250,30 +233,27 @@ def test_a_manifest_may_be_only_so_long(store: Store, monkeypatch: pytest.Monkey
     assert kind_of(store.path) is None
 
 
+NOW = module.FORMAT_VERSION
+
+
 @pytest.mark.parametrize(
-    ("version", "advice"),
+    ("changes", "kind", "error", "said"),
     [
-        (module.FORMAT_VERSION + 1, "Update cocite: a newer release wrote it"),
-        (1, "Rebuild it with: cocite ingest"),
+        ({"format": NOW + 1}, "graph", WrongFormat, "Update cocite: a newer release wrote it"),
+        ({"format": 1}, "graph", WrongFormat, "Rebuild it with: cocite ingest"),
+        ({}, "index", NotAStore, "To make one from it: cocite index {path} -o OUTPUT"),
     ],
 )
-def test_another_format_says_what_to_do(store: Store, version: int, advice: str) -> None:
-    change(store, format=version)
-    with pytest.raises(WrongFormat) as caught:
-        Store.open(store.path, "graph")
-    assert str(caught.value) == (
-        f"{store.path} has format {version}; this release reads format {module.FORMAT_VERSION}. "
-        f"{advice}"
-    )
-
-
-def test_a_store_of_another_kind_is_refused(store: Store) -> None:
-    with pytest.raises(NotAStore) as caught:
-        Store.open(store.path, "index")
-    assert str(caught.value) == (
-        f"{store.path} is a stored graph; a stored index is needed here. To make one from it: "
-        f"cocite index {store.path} -o OUTPUT"
-    )
+def test_another_format_or_kind_says_what_to_do(
+    store: Store, changes: dict[str, Any], kind: str, error: type[StoreError], said: str
+) -> None:
+    change(store, **changes)
+    with pytest.raises(error) as caught:
+        Store.open(store.path, kind)
+    fault = f"has format {changes.get('format')}; this release reads format {NOW}"
+    if not changes:
+        fault = "is a stored graph; a stored index is needed here"
+    assert str(caught.value) == f"{store.path} {fault}. {said.format(path=store.path)}"
 
 
 def test_what_is_no_store_says_how_to_make_one(tmp_path: Path) -> None:

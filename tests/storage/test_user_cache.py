@@ -25,22 +25,24 @@ def private(temporary: Path) -> Path:
     return temporary / f"cocite-{os.geteuid()}"
 
 
-def test_the_variable_comes_first(tmp_path: Path) -> None:
-    chosen = tmp_path / "a" / "chosen"
-    found = find_place({"COCITE_CACHE": str(chosen), "HOME": str(tmp_path)})
-    assert found.folder == chosen
-    assert chosen.is_dir()
-    assert found.note == ""
-
-
-def test_user_cache_directory_is_next(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"COCITE_CACHE": "{}/a/chosen", "XDG_CACHE_HOME": "{}/x"}, "a/chosen"),
+        ({"XDG_CACHE_HOME": "{}/x"}, "x/cocite"),
+        ({"XDG_CACHE_HOME": "relative"}, ".cache/cocite"),
+        ({}, ".cache/cocite"),
+    ],
+)
+def test_the_variable_comes_first_then_the_cache_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: dict[str, str], wanted: str
+) -> None:
     monkeypatch.setattr(places, "_CACHES", (".cache",))
-    assert find_place({"HOME": str(tmp_path)}).folder == tmp_path / ".cache" / "cocite"
-    given = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path / "x")}
-    assert find_place(given).folder == tmp_path / "x" / "cocite"
-    given = {"HOME": str(tmp_path), "XDG_CACHE_HOME": "relative"}
-    assert find_place(given).folder == tmp_path / ".cache" / "cocite"
-    assert stat.S_IMODE((tmp_path / ".cache" / "cocite").stat().st_mode) == 0o700
+    environ = {name: value.format(tmp_path) for name, value in given.items()}
+    found = find_place({"HOME": str(tmp_path), **environ})
+    assert (found.folder, found.note) == (tmp_path / wanted, "")
+    private = stat.S_IMODE((tmp_path / wanted).stat().st_mode) == 0o700
+    assert private or "COCITE_CACHE" in given
 
 
 def test_without_home_a_private_directory_is_used_and_said(temporary: Path) -> None:

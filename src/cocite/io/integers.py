@@ -47,24 +47,15 @@ _SPARSE = 16
 _Keys = NDArray[np.uint64]
 
 
-class FastPath(NamedTuple):
-    """The manifest's facts, the graph's files, and a report on each text."""
-
-    facts: dict[str, Any]
-    files: dict[str, Entry]
-    found: list[Found]
-
-
 def store_integers(
     directory: Path,
     sources: Sequence[Source],
     options: ReadOptions,
     resources: Resources,
     progress: Progress,
-) -> FastPath | None:
-    """Write the links of ``sources`` into ``directory``.
-
-    If a text is invalid, too large or not plain, write nothing and return None.
+) -> tuple[dict[str, Any], dict[str, Entry], list[Found]] | None:
+    """Write the links of ``sources`` into ``directory``; return the manifest's facts, the files and
+    a report on each text. Write nothing and return None if one is invalid, too large or not plain.
     """
     if options.weight or options.normalize_urls or options.count_duplicates or options.sides:
         return None
@@ -80,8 +71,7 @@ def store_integers(
         named[piece >> _HALF] = named[piece & _LOW] = True
     progress("sorting the links", 0, 0)
     keys = _sorted(pieces, options.undirected)
-    facts, files = _write(keys, named, directory, options, progress)
-    return FastPath(facts, files, found)
+    return *_write(keys, named, directory, options, progress), found
 
 
 # -- reading -----------------------------------------------------------------------------
@@ -237,24 +227,21 @@ def _write(
     progress: Progress,
 ) -> tuple[dict[str, Any], dict[str, Entry]]:
     """Write the graph's files; ``named`` marks the integers that are nodes."""
-    values = None if named.all() else np.flatnonzero(named).astype(np.uint64)
-    nodes = named.size if values is None else values.size
-    ids = None
-    if values is not None:
-        ids = np.cumsum(named, dtype=np.uint32)
-        ids -= np.uint32(1)
+    dense, nodes = bool(named.all()), int(named.sum())
+    ids = np.empty(0, np.uint32) if dense else np.cumsum(named, dtype=np.uint32) - np.uint32(1)
 
     def pieces() -> Iterator[tuple[_Keys, None]]:
         for low in range(0, keys.size, _ROWS):
             piece = keys[low : low + _ROWS]
-            if ids is not None:
+            if not dense:
                 piece = ids[piece >> _HALF].astype(np.uint64) << _HALF | ids[piece & _LOW]
             yield piece, None
 
     links = counted(pieces(), "writing the links", keys.size, progress)
     edges, loops, _, files = write_links(directory, links, nodes, options, weighted=False)
     progress("storing the names", 0, 0)
-    if values is not None:
+    if not dense:
+        values = np.flatnonzero(named).astype(np.uint64)
         files[VALUES] = write_array(directory / VALUES, np.uint64, [values])
-    kind = "dense" if values is None else "integers"
+    kind = "dense" if dense else "integers"
     return graph_facts(nodes, edges, kind, options, keys.size - edges - loops, loops), files

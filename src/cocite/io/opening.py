@@ -48,9 +48,7 @@ def open_graph(
     if isinstance(links, Graph):
         return links
     if stored:
-        from cocite.io.remote import copied, is_url
-
-        return Graph.open(copied(links, "graph") if is_url(links) else links, verify=verify)
+        return Graph.open(links, verify=verify)
     from cocite.io.ingest import ingest  # loads the readers
 
     return ingest(links, memory=memory, threads=threads, **options)

@@ -52,11 +52,6 @@ _EACH = 100
 """Maximum number of inputs to report separately."""
 _EXAMPLES = 5
 _COUNTS = ("rows", "comments", "blank_lines", "pages", "copies", "redirects", "nodes")
-
-
-# -- inputs ------------------------------------------------------------------------------
-
-
 _THREAD_BYTES = 1 << 18
 """Input bytes, compressed or not, that justify one more DuckDB thread."""
 
@@ -148,7 +143,7 @@ def _sources(named: Any) -> list[Source]:
 def size_of(sources: list[Source]) -> int | None:
     """Return an upper bound on the stored size of the inputs, in bytes; None if unknown."""
     each = [source.most_stored for source in sources]
-    return None if None in each else sum(most or 0 for most in each)
+    return None if None in each else sum(filter(None, each))
 
 
 def threads_for(sources: list[Source], most: int) -> int:
@@ -198,7 +193,8 @@ def _store_inputs(
         few = resources.up_to(threads_for(links, resources.threads))
         stored = store_integers(directory, links, options, few, progress)
         if stored is not None:
-            return _with_rows(stored.facts, stored.found, stored.found), stored.files
+            facts, files, found = stored
+            return _with_rows(facts, found, found), files
     from cocite.io.tables import Tables  # loads DuckDB, which is slow
 
     sources, spare = request.sources, database_memory(resources.memory)
@@ -254,10 +250,8 @@ def load_all(
     wanted: int,
     options: ReadOptions,
 ) -> list[Found]:
-    """Load ``sources`` into tables; return the reports in the order of the inputs.
-
-    ``wanted`` is 2 for links, 1 for node names. Inputs that are read together may share a report.
-    ``to_job`` creates a job from its remaining fields.
+    """Load ``sources`` of links (``wanted`` is 2) or node names (1); return the reports in their
+    order. Some may share a report. ``to_job`` creates a job from its remaining fields.
     """
     found: list[Found | None] = [None] * len(sources)
     for known, places in _groups(sources, options, wanted):
@@ -276,14 +270,15 @@ def load_all(
                     found[place_of[id(source)]] = one
                 whole = all(one.integers for one in batch.found)
                 tables.load(batch.rows, wanted, whole)
-                if batch.nodes and options.sides and wanted == 2:
+                if not batch.nodes:
+                    continue
+                if options.sides and wanted == 2:
                     raise InputError(
                         f"{batch.found[0].file} lists nodes without their sides. For a bipartite "
                         "graph, use a text, a Parquet file, JSON lines or a query with a column "
                         "per side"
                     )
-                if batch.nodes:
-                    tables.load(batch.nodes, 1, whole)
+                tables.load(batch.nodes, 1, whole)
         disk.remove_tree(job.scratch)
     return [one for one in found if one is not None]
 
@@ -331,13 +326,13 @@ def check_some(read: Sequence[Found]) -> None:
         return
     clauses = []
     for found in read[:3]:
+        if isinstance(found, PagesFound):
+            clauses.append(found.describe().replace(": ", " has ", 1))
+            continue
         kinds = [(found.bad, "bad row")]
         if isinstance(found, TextInput):
             kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
         rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
-        if isinstance(found, PagesFound):
-            clauses.append(found.describe().replace(": ", " has ", 1))
-            continue
         clauses.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
     more = f" (and {len(read) - 3:,} more)" if len(read) > 3 else ""
     raise UnrecognizedInput(
@@ -346,10 +341,8 @@ def check_some(read: Sequence[Found]) -> None:
 
 
 def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
-    """Return the manifest's entries on the inputs.
-
-    To keep manifests small, more than a hundred inputs are merged into one entry per format, with
-    their number as ``files``.
+    """Return the manifest's entries on the inputs. To keep manifests small, more than a hundred
+    inputs are merged into one entry per format, with their number as ``files``.
     """
     if len(read) <= _EACH:
         return [_report(found, found.to_json()) for found in read]

@@ -197,10 +197,8 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class Copy:
-    """A cached copy.
-
-    ``url`` has no password, and is empty if unknown. ``bytes`` is the size, ``used`` the time of
-    last use in seconds since 1970, and ``read`` whether a process is using the copy.
+    """A cached copy, last ``used`` at this time in seconds since 1970. ``url`` has no password, and
+    is empty if unknown; ``read`` is whether a process is using the copy.
     """
 
     name: str
@@ -250,11 +248,9 @@ def origin(path: str | os.PathLike[str]) -> str | None:
 
 
 def copied(url: str, kind: str | None = None, digest: str | None = None) -> Path:
-    """Return the local path of a copy of the store at ``url``, made unless it exists.
-
-    The store must have the given ``kind`` and ``digest`` (:meth:`Manifest.digest`). Raises
-    :class:`~cocite.errors.NotAStore`, :class:`Damaged`, :class:`ResourceError` and
-    :class:`StoreError`.
+    """Return the local path of a copy of the store at ``url``, made unless it exists. The store
+    must have the given ``kind`` and ``digest`` (:meth:`Manifest.digest`). Raises
+    :class:`ResourceError` and :class:`StoreError`.
     """
     remote, folder = Remote(url), cache_folder()
     stated = remote.read(MANIFEST, _MANIFEST_BYTES)
@@ -299,7 +295,9 @@ def _place(url: str, stated: bytes, folder: Path) -> Path:
 @contextmanager
 def _cached(url: str, whole: Path) -> Iterator[None]:
     """Take a shared lock on a copy; keep it until this process exits unless the context fails."""
-    if whole not in _READ:
+    if whole in _READ:
+        yield
+    else:
         descriptor = _opened(_lock_of(whole.parent))
         try:
             lock(descriptor, shared=True, wait=True)
@@ -310,8 +308,6 @@ def _cached(url: str, whole: Path) -> Iterator[None]:
             os.close(descriptor)
             raise
         _READ[whole] = descriptor
-    else:
-        yield
     _ORIGINS[whole] = url
 
 
@@ -358,15 +354,14 @@ def _copy(remote: Remote, kind: str | None, stated: bytes, folder: Path, whole: 
 
 def _make_room(folder: Path, size: int, url: str) -> None:
     """Remove copies without readers until a store of ``size`` bytes fits within the limit."""
-    held = {path: _size(path) for path in _held(folder)}
+    held = {path: _size(path) for path in sorted(_held(folder), key=_used)}
     bound = (shutil.disk_usage(folder).free + sum(held.values())) // 2
     if size > bound:
         raise ResourceError(
             f"{url} takes {format_size(size)}; copies may take at most {format_size(bound)} in "
             f"{folder}, half of the free space. Set {COPIES} to a directory on another disk"
         )
-    by_use = sorted(held, key=_used)
-    for path in by_use:
+    for path in list(held):
         if sum(held.values()) + size <= bound:
             return
         with _locked(_lock_of(path), wait=False) as free:
@@ -408,15 +403,14 @@ _SENDING = "sending.json"
 
 
 class Sending:
-    """A new store for ``url``: create it at ``path``, then call :meth:`send`."""
+    """A new store for ``url``: create it at ``path``, then call :meth:`send`.
+
+    Raises :class:`UsageError` if the URL cannot be reached, :class:`OutputExists` if it is not
+    empty, :class:`NotAStore` if ``overwrite`` would replace another kind of store, and
+    :class:`StoreError`.
+    """
 
     def __init__(self, url: str, kind: str, overwrite: bool) -> None:
-        """Check the URL, and create the local folder.
-
-        Raises :class:`UsageError` if the URL cannot be reached, :class:`OutputExists` if it is not
-        empty, :class:`NotAStore` if ``overwrite`` would replace another kind of store, and
-        :class:`StoreError`.
-        """
         self._remote, self._kind, self._overwrite = Remote(url), kind, overwrite
         self._earlier()
         self.url = self._remote.url
@@ -428,7 +422,7 @@ class Sending:
         """Return the files that may be removed: those of an old store or a killed run."""
         stated = self._remote.read(MANIFEST, _MANIFEST_BYTES)
         mark = self._remote.read(_SENDING, _MANIFEST_BYTES)
-        found = set() if mark is None else set(_listed(mark))
+        found = _listed(mark or b"[]")
         url, names = self._remote.url, self._remote.names()
         if stated is not None:
             if not self._overwrite:
@@ -451,14 +445,13 @@ class Sending:
         except CociteError as error:
             error.add_note(f"The complete local store is in {self.path}")
             raise
-        folder = self.path.parent
         found = adopted(self.url, self.path)
-        if not any(folder.iterdir()):
-            folder.rmdir()
+        with suppress(OSError):  # not empty
+            self.path.parent.rmdir()
         return found
 
     def _send(self) -> None:
-        remote, files = self._remote, set(Manifest.read(self.path, self._kind).files)
+        remote, files = self._remote, Manifest.read(self.path, self._kind).files.keys()
         earlier = self._earlier()
         remote.write(_SENDING, json.dumps(sorted(files | earlier)).encode())
         remote.remove(MANIFEST)
@@ -468,11 +461,11 @@ class Sending:
         remote.remove(*sorted(earlier - files), _SENDING)
 
 
-def _listed(mark: bytes) -> list[str]:
+def _listed(mark: bytes) -> set[str]:
     try:
-        return [str(name) for name in json.loads(mark)]
+        return set(map(str, json.loads(mark)))
     except (ValueError, TypeError):
-        return []
+        return set()
 
 
 def _stated(manifest: bytes) -> tuple[str, set[str]]:

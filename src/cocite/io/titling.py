@@ -39,18 +39,16 @@ _DATABASES = ("SQLite", "DuckDB", "PostgreSQL")
 
 
 class Titling:
-    """The titles of one run: those ``given`` to :func:`cocite.ingest`, and those found by readers.
-
-    ``columns`` are a table's columns for names and titles; ``sources`` are the files and databases
-    among the given titles. Raises :class:`UsageError` for objects without titles or for missing
-    columns, and :class:`~cocite.errors.UnrecognizedInput` for a file that is not a table.
+    """The titles of one run: those ``given`` to :func:`cocite.ingest`, from ``sources`` and from
+    objects, and those found by readers. ``columns`` are a table's columns for names and titles.
+    Raises :class:`UsageError`, and :class:`UnrecognizedInput` for a file that is not a table.
     """
 
     def __init__(
         self, given: Any, columns: tuple[str, ...], options: ReadOptions, memory: int
     ) -> None:
         files, pairs = split_titles(given, columns)
-        self.sources = title_sources(files, memory)
+        self.sources = [source for file in files for source in _source_of(file, memory)]
         self.any = bool(self.sources) or pairs is not None
         self._pairs = pairs or ()
         self._read: list[dict[str, Any]] = []
@@ -80,14 +78,14 @@ class Titling:
                 self._given.add(name, title)
             for source in self.sources:
                 _check(source, self._options)
-                before = self._given.count, self._given.empty
+                count, empty = self._given.count, self._given.empty
                 table = NameTable(
                     source, TITLES, self._options, database=database, progress=progress
                 )
                 for name, title in table:
                     self._given.add(name, title)
-                without = self._given.empty - before[1] + table.without
-                self._read.append(_facts(table, self._given.count - before[0], without))
+                without = self._given.empty - empty + table.without
+                self._read.append(_facts(table, self._given.count - count, without))
         self._given.flush()
 
     def store(self, directory: Path, tables: Tables) -> tuple[dict[str, Any], dict[str, Entry]]:
@@ -151,18 +149,12 @@ def _facts(table: NameTable, titles: int, without: int) -> dict[str, Any]:
     }
 
 
-def title_sources(named: Any, memory: int) -> list[Source]:
-    """Return files and databases of titles as sources; ``memory`` is DuckDB's limit."""
-    if named is None:
-        return []
-    found: list[Source] = []
-    for one in [named] if isinstance(named, str | os.PathLike) else named:
-        text = os.fspath(one) if isinstance(one, str | os.PathLike) else ""
-        if database_named(text) is None:
-            found += expand([one])
-        else:
-            found.append(SqlSource.checked(None, text, None, memory))
-    return found
+def _source_of(named: Any, memory: int) -> list[Source]:
+    """Return a file (or those of a glob) or a database; ``memory`` is DuckDB's limit."""
+    text = os.fspath(named) if isinstance(named, str | os.PathLike) else ""
+    if database_named(text) is None:
+        return expand([named])
+    return [SqlSource.checked(None, text, None, memory)]
 
 
 # -- in memory ---------------------------------------------------------------------------
@@ -176,18 +168,16 @@ _ALLOWED = (
 
 def split_titles(
     titles: Any, columns: tuple[str, ...]
-) -> tuple[Any, tuple[tuple[str, str], ...] | None]:
-    """Return file names and pairs in memory, one of them None; raises :class:`UsageError`."""
+) -> tuple[Sequence[Any], tuple[tuple[str, str], ...] | None]:
+    """Return (file names, pairs in memory or None); raises :class:`UsageError`."""
     if titles is None or isinstance(titles, str | os.PathLike):
-        return titles, None
+        return [] if titles is None else [titles], None
     if callable(getattr(titles, "items", None)) and not hasattr(titles, "columns"):
         if columns:
             raise UsageError("title_columns applies to tables only: omit it for a mapping")
-        return None, tuple(_checked(titles.items()))
+        return [], tuple(_checked(titles.items()))
     in_memory, titles = split_objects(titles)
-    if not in_memory:
-        return titles, None
-    return None, tuple(_checked(_rows(titles, columns)))
+    return ([], tuple(_checked(_rows(titles, columns)))) if in_memory else (titles, None)
 
 
 def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:

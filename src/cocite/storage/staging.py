@@ -45,8 +45,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/+[^/]")
 
 
 class Building:
-    """A staging directory: ``with Building(output) as building: ... building.path ...
-    building.done()``.
+    """A staging directory ``path``: ``with Building(output) as building: ... building.done()``.
 
     After an error, the directory is removed unless ``resumable``. Raises :class:`Busy` if another
     process builds the same output, and :class:`StoreError` if the directory cannot be created.
@@ -92,9 +91,7 @@ class Building:
         return self
 
     def _take_over(self) -> None:
-        """Claim the directory; raises :class:`StoreError` if it does not come from an unfinished
-        run.
-        """
+        """Claim the directory; raises :class:`StoreError` unless it is an unfinished run's."""
         found = {entry.name for entry in self.path.iterdir()}
         if found and (MARK not in found or (self.path / MARK).is_symlink()):
             raise StoreError(
@@ -124,10 +121,8 @@ class Building:
         """Return an unfinished run's plan, or None."""
         try:
             found = json.loads((self.path / _PLAN).read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):  # or killed while writing it, before any other file
             return None
-        except ValueError:
-            return None  # killed while writing it, before any other file
         return found if isinstance(found, dict) else {}
 
     def goes_on(self, plan: dict[str, Any], what: str, *, restart: bool) -> bool:
@@ -271,10 +266,8 @@ class Staging(Building):
     """A store's staging directory: ``with Staging(output, "graph") as draft: ...
     draft.publish(manifest)``.
 
-    After an error, the directory is removed unless ``resumable``. Raises :class:`OutputExists` if
-    the output exists without ``overwrite`` or contains foreign files, :class:`NotAStore` if the
-    output is not a store of this ``kind``, :class:`Busy` if another process builds the same output,
-    and :class:`StoreError` if the directory cannot be created.
+    Also raises :class:`OutputExists` if the output exists without ``overwrite`` or contains foreign
+    files, and :class:`NotAStore` if the output is not a store of this ``kind``.
     """
 
     def __init__(
@@ -327,8 +320,8 @@ class Staging(Building):
         return []
 
     def _finish_earlier(self) -> None:
-        """Clean up after a run that was killed during publication: remove leftovers in the output,
-        and the replaced store under the staging name. Ignores failures.
+        """Remove what a run that was killed during publication left: files in the output, and the
+        replaced store under the staging name. Ignores failures.
         """
         if not self.output.is_symlink() and kind_of(self.output) == self._kind:
             with suppress(OSError), unclaimed(self.output) as free:
@@ -357,7 +350,9 @@ class Staging(Building):
         """Check that the output is a store of this kind without foreign files."""
         if kind_of(self.output) != self._kind:
             raise NotAStore.in_the_way(self.output, f"stored {self._kind}")
-        strange = [] if self.output.is_symlink() else _strangers(self.output)
+        if self.output.is_symlink():
+            return
+        strange = sorted(set(os.listdir(self.output)) - _own(self.output))
         if strange:
             more = f" and {len(strange) - _NAMED} more" if len(strange) > _NAMED else ""
             raise OutputExists(
@@ -454,21 +449,14 @@ def _own(directory: Path) -> set[str]:
     listed = _in_manifest(directory)
     left: set[str] = set() if (directory / MARK).is_symlink() else {MARK, *_left(directory)[0]}
     return {
-        entry.name
-        for entry in directory.iterdir()
-        if entry.name in left
-        or (entry.name in listed and not _is_folder(entry))
-        or (_MARKING.fullmatch(entry.name) and not _is_folder(entry))
+        each.name
+        for each in directory.iterdir()
+        if each.name in left
+        or (
+            (each.name in listed or _MARKING.fullmatch(each.name))
+            and (each.is_symlink() or not each.is_dir())
+        )
     }
-
-
-def _strangers(directory: Path) -> list[str]:
-    """Return the files that do not belong to the store in a directory."""
-    return sorted({entry.name for entry in directory.iterdir()} - _own(directory))
-
-
-def _is_folder(path: Path) -> bool:
-    return path.is_dir() and not path.is_symlink()
 
 
 def _in_manifest(directory: Path) -> set[str]:

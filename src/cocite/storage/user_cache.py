@@ -23,6 +23,7 @@ from pathlib import Path
 VARIABLE = "COCITE_CACHE"
 
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
+_USABLE = os.R_OK | os.W_OK | os.X_OK
 
 _log = logging.getLogger("cocite")
 
@@ -50,24 +51,19 @@ def place() -> CachePlace:
 
 def find_place(environ: Mapping[str, str]) -> CachePlace:
     """Return the cache for these environment variables; creates a missing directory."""
-    chosen, because = _enabled(environ)
+    chosen, because = user_cache(environ)
+    if named := environ.get(VARIABLE):
+        chosen, because = Path(named).expanduser().absolute(), VARIABLE
     if chosen is None:
         return _private(because, grave=False)
     fault = fault_of(chosen)
     if fault:
         return _private(f"{chosen} is not used: {fault}", grave=True)
     # The user's own directory is private; a chosen one may be shared.
-    _make(chosen, 0o755 if environ.get(VARIABLE) else 0o700)
-    if os.access(chosen, os.R_OK | os.W_OK | os.X_OK):
+    _make(chosen, 0o755 if named else 0o700)
+    if os.access(chosen, _USABLE):
         return CachePlace(chosen, because)
     return _private(f"{chosen} cannot be written to", grave=False)
-
-
-def _enabled(environ: Mapping[str, str]) -> tuple[Path | None, str]:
-    """Return (directory, reason); the directory is None if the environment specifies none."""
-    if chosen := environ.get(VARIABLE):
-        return Path(chosen).expanduser().absolute(), VARIABLE
-    return user_cache(environ)
 
 
 def user_cache(environ: Mapping[str, str]) -> tuple[Path | None, str]:
@@ -94,7 +90,7 @@ def _private(because: str, *, grave: bool) -> CachePlace:
     folder = private_folder()
     _make(folder, 0o700)
     fault = fault_of(folder)
-    if not fault and (folder.is_symlink() or not os.access(folder, os.R_OK | os.W_OK | os.X_OK)):
+    if not fault and (folder.is_symlink() or not os.access(folder, _USABLE)):
         fault = "it cannot be written to"
     advice = f"To choose another directory, set {VARIABLE}"
     if fault:
