@@ -63,18 +63,13 @@ def is_integer(name: str) -> bool:
 
 
 class IntegerNames(Names):
-    """Integer names. ``values`` is None if every name equals its id."""
+    """Integer names; ``values`` is None if they are ``dense``: every name equals its id."""
 
     def __init__(
         self, count: int, values: NDArray[np.uint64] | None, path: Path | str = ""
     ) -> None:
         super().__init__(count)
-        self._values, self.path = values, path
-
-    @property
-    def dense(self) -> bool:
-        """Return whether every name equals its id."""
-        return self._values is None
+        self._values, self.path, self.dense = values, path, values is None
 
     def values(self) -> NDArray[np.uint64]:
         """Return all names, uint64[count], ascending."""
@@ -153,7 +148,9 @@ class TextNames(Names):
         self._blocks = store.array(BLOCKS)
         self._hashes = store.array(HASHES)
         self._by_hash = store.array(BY_HASH)
-        self._by_name = store.array(BY_NAME) if store.has(BY_NAME) else None
+        self.has_order = store.has(BY_NAME)
+        """Whether a name order that differs from that of ids is stored."""
+        self._by_name = store.array(BY_NAME) if self.has_order else None
         # The server and the index both resolve a query's name.
         self._find_again = lru_cache(_RECENT)(self._find_anew)
 
@@ -216,11 +213,6 @@ class TextNames(Names):
         wanted = prefix.encode("utf-8", "surrogatepass")
         begin = self._first(lambda name: name >= wanted)
         return self.ranked(np.arange(begin, self._first(lambda n: n[: len(wanted)] > wanted)))
-
-    @property
-    def has_order(self) -> bool:
-        """Return whether a name order that differs from that of ids is stored."""
-        return self._by_name is not None
 
     def ranked(self, ranks: NDArray[Any]) -> NDArray[Any]:
         """Return the ids of the names with these ranks."""

@@ -15,7 +15,7 @@ part of the vertices and their in-edges.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -128,6 +128,12 @@ class BlockedGraph(Graph):
     def __init__(self, folder: Path, store: Store, crew: Any = None) -> None:
         self._store, self._folder, self.crew = store, folder, crew
         check_head(store)
+        facts = store.facts
+        self.cuts: list[int] = facts["cuts"]
+        """First node of each block, and the number of nodes."""
+        self.blocks = len(self.cuts) - 1
+        """Number of blocks."""
+        self.digest, self.weighted = facts["digest"], facts["weighted"]
 
     @classmethod
     def open(
@@ -147,11 +153,6 @@ class BlockedGraph(Graph):
         """Return the path of the folder."""
         return self._folder
 
-    @property
-    def blocks(self) -> int:
-        """Return the number of blocks."""
-        return len(self.cuts) - 1
-
     @cached_property
     def here(self) -> list[Path]:
         """Return the paths of the blocks on this machine."""
@@ -161,21 +162,6 @@ class BlockedGraph(Graph):
     def nbytes(self) -> int:
         """Return the size of all local files on disk."""
         return self._store.nbytes + sum(Manifest.read(path, BLOCK).nbytes for path in self.here)
-
-    @cached_property
-    def cuts(self) -> list[int]:
-        """Return the first node of each block, and the number of nodes."""
-        return [int(cut) for cut in self._store.facts["cuts"]]
-
-    @property
-    def digest(self) -> str:
-        """Return the digest of the whole graph."""
-        return str(self._store.facts["digest"])
-
-    @property
-    def weighted(self) -> bool:
-        """Return whether the graph is weighted."""
-        return bool(self._store.facts["weighted"])
 
     @property
     def in_weights(self) -> NDArray[np.float32] | None:
@@ -217,11 +203,6 @@ class BlockedGraph(Graph):
             evict(begins)
         if not fine:
             raise Damaged.graph(self.path, "its row offsets do not ascend")
-
-    def each_block(self) -> Iterator[GraphBlock]:
-        """Yield all blocks, validated."""
-        for block in range(self.blocks):
-            yield GraphBlock(self._folder, block, self.digest)
 
 
 def check_block(path: Path) -> None:

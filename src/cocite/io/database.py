@@ -107,9 +107,8 @@ def is_address(text: str) -> bool:
 
 
 def address_of(text: str, *, files: bool = False) -> Address:
-    """Parse a database address or, with ``files``, the name of an SQLite or DuckDB file.
-
-    Raises :class:`~cocite.errors.UsageError` for an invalid address, without its password.
+    """Parse a database address or, with ``files``, the name of an SQLite or DuckDB file. Raises
+    :class:`~cocite.errors.UsageError` without the address's password.
     """
     if not is_address(text):
         if files:
@@ -134,10 +133,8 @@ def address_of(text: str, *, files: bool = False) -> Address:
 
 
 def database_named(text: str) -> Address | None:
-    """Parse a database address or the name of an existing SQLite or DuckDB file.
-
-    A table may follow a ``#``. Return None for other files. Raises :class:`UsageError` for an
-    invalid address.
+    """Parse a database address or the name of an existing SQLite or DuckDB file, maybe with a table
+    after a ``#``. Return None for other files. Raises :class:`UsageError`.
     """
     if is_address(text):
         return address_of(text)
@@ -232,9 +229,8 @@ def literal(text: str) -> str:
 
 
 def file_pattern(path: str | os.PathLike[str]) -> str:
-    """Return a path with pattern characters escaped, as DuckDB reads paths as patterns.
-
-    Raises :class:`~cocite.errors.InputError` for a path that cannot be escaped.
+    """Return a path with pattern characters escaped, as DuckDB reads paths as patterns. Raises
+    :class:`~cocite.errors.InputError`.
     """
     whole = os.path.join(os.getcwd(), path)  # absolute, so that "~/a" and "s3:/a" are files
     if not _PATTERN.search(whole):
@@ -370,8 +366,7 @@ def reported(
     try:
         yield
     except Exception as error:
-        kinds = _errors(address.kind)
-        if not isinstance(error, kinds):
+        if not isinstance(error, _errors(address.kind)):
             raise
         message = f"{address.label}: {address.masked(error)}"
         if type(error).__name__ == "OutOfMemoryException":

@@ -42,10 +42,8 @@ _ENDS = ("the sources of its links", "the targets of its links")
 
 @dataclass(frozen=True)
 class ObjectInput:
-    """Links in memory, as tables for DuckDB.
-
-    ``links`` has the columns a, b and, if ``weighted``, w; ``nodes`` has the column a. ``what`` is
-    the input's name in messages.
+    """Links in memory, called ``what`` in messages, as tables for DuckDB: ``links`` has the columns
+    a, b and, if ``weighted``, w; ``nodes`` has the column a.
     """
 
     what: str
@@ -214,9 +212,9 @@ def _scipy_links(matrix: Any, what: str, options: IngestOptions) -> ObjectInput:
 
 def _weight_of(options: IngestOptions) -> str | None:
     """Return the name of the weight attribute; None to count duplicates instead."""
-    if options.count_duplicates and options.weight_column is None:
-        return None
-    return "weight" if options.weight_column is None else str(options.weight_column)
+    if options.weight_column is None:
+        return None if options.count_duplicates else "weight"
+    return str(options.weight_column)
 
 
 def _networkx_links(graph: Any, what: str, options: IngestOptions) -> ObjectInput:
@@ -551,8 +549,8 @@ READER = FormatReader("an object in memory", "links in memory", _read)
 
 def _wrong(row: int, values: list[Any], wanted: int) -> str:
     called = ("its source", "its target") if wanted == 2 else ("the name",)
-    faults = (_fault(name) for name in values[:wanted])
-    each = (f"{title} {fault}" for title, fault in zip(called, faults, strict=True) if fault)
+    faults = zip(called, map(_fault, values[:wanted]), strict=True)
+    each = (f"{title} {fault}" for title, fault in faults if fault)
     wrong = next(each, "its weight is not a number from 1e-30 to below 1e30")
     return f"row {row:,} (from 0), {repr(tuple(values))[:200]}: {wrong}"
 

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import InputError, ResourceError
+from cocite.graph.names import MAX_NODES
 from cocite.graph.spelling import PADDED, trimmed
 from cocite.io.database import file_pattern, open_duckdb
 from cocite.io.readers import Source
@@ -56,8 +57,6 @@ def unwritable(directory: Path, error: Exception) -> ResourceError:
 
 
 _log = logging.getLogger("cocite")
-MAX_NODES = 2**32 - 1
-"""Maximum number of nodes: ids are uint32, and the largest value is a sentinel."""
 _LARGEST_SPILL = 1 << 60
 """Only the disk limits spilling; DuckDB's default is 90 % of the free space."""
 
@@ -75,10 +74,8 @@ IS_URL = f"regexp_matches(name, '{_SCHEME}')"
 
 
 class TitleTable(NamedTuple):
-    """Counts of titles.
-
-    ``names`` have a title. ``unknown`` of them are not nodes; ``strangers`` lists the first of
-    those. ``others`` counts titles that differ from the first one of the same name.
+    """How many ``names`` have a title, and how many of these are ``unknown``; ``strangers`` are the
+    first of those. ``others`` counts titles that differ from the first one of the same name.
     """
 
     names: int
@@ -98,7 +95,7 @@ class Tables:
         threads: int,
         weighted: bool = False,
     ) -> None:
-        spill = directory / "spill"
+        spill, where = directory / "spill", directory.resolve()
         disk.make_own_folder(spill)
         try:
             database = open_duckdb(
@@ -110,7 +107,7 @@ class Tables:
                     "max_temp_directory_size": f"{_LARGEST_SPILL}B",
                     "preserve_insertion_order": True,
                 },
-                files=[*_places(sources), *_folder(directory)],
+                files=[*_places(sources), f"{where}/", file_pattern(where) + "/"],
             )
         except NO_ROOM as error:
             raise unwritable(directory, error) from error
@@ -127,10 +124,6 @@ class Tables:
     def __exit__(self, *error: object) -> None:
         self._db.close()
 
-    def _run(self, query: str) -> list[tuple[Any, ...]]:
-        rows: list[tuple[Any, ...]] = self._execute(query, lambda result: result.fetchall())
-        return rows
-
     def _insert(self, table: str, **columns: NDArray[Any]) -> None:
         self._db.register("piece", columns)
         self._run(f"INSERT INTO {table} SELECT {', '.join(columns)} FROM piece")
@@ -144,9 +137,10 @@ class Tables:
     def _count(self, table: str) -> int:
         return int(self._run(f"SELECT count(*) FROM {table}")[0][0])
 
-    def _execute(self, query: str, fetch: Callable[[duckdb.DuckDBPyConnection], Any]) -> Any:
+    def _run(self, query: str, fetch: str = "fetchall") -> Any:
+        """Run a query; return its rows, by default as tuples."""
         try:
-            return fetch(self._db.execute(query))
+            return getattr(self._db.execute(query), fetch)()
         except (duckdb.InterruptException, RuntimeError) as error:
             if "interrupt" in str(error).lower():
                 raise KeyboardInterrupt from error
@@ -168,7 +162,7 @@ class Tables:
         count, query = self._count(table), f"SELECT {', '.join(columns)} FROM {table}"
         for low in range(0, count, piece):
             some = f"{query} WHERE rowid >= {low} AND rowid < {low + piece}"
-            values = self._execute(some, lambda result: result.fetchnumpy())
+            values = self._run(some, "fetchnumpy")
             found = tuple(np.asarray(values[column]) for column in columns)
             if len(found[0]) != min(piece, count - low):
                 raise InputError(f"table {table} lost rows at {low}: please report this bug")
@@ -184,9 +178,8 @@ class Tables:
         self._run("DROP SCHEMA reading CASCADE")
 
     def load(self, relation: str, wanted: int, integers: bool) -> None:
-        """Load a reader's relation: links if ``wanted`` is 2, node names if 1.
-
-        ``integers`` is whether all names are integers.
+        """Load a reader's relation of links (``wanted`` is 2) or node names (1), which are all
+        ``integers`` or text.
         """
         parts = self._parts if wanted == 2 else self._node_parts
         table = f"part_{wanted}_{'integers' if integers else 'text'}"
@@ -236,10 +229,9 @@ class Tables:
         return merged
 
     def mark(self, title: str) -> str:
-        """Prefix the names of sources, to distinguish them from targets; return the prefix.
-
-        The prefix is ``title`` and as many colons as needed so that no target starts with it. Names
-        loaded as nodes are unchanged.
+        """Prefix the names of sources, to distinguish them from targets, with ``title`` and as many
+        colons as needed so that no target starts with it; return the prefix. Names loaded as nodes
+        are unchanged.
         """
         self.integers = False
         targets = " UNION ALL ".join(f"SELECT b::VARCHAR AS b FROM {t}" for t in self._parts)
@@ -354,9 +346,9 @@ class Tables:
 
     def links(self) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.float64] | None]]:
         """Yield chunks of ascending keys, with weights or None."""
-        if not self.weighted:
-            return ((key, None) for key in self._stream("links", "key", _PIECE))
-        return ((key, w) for key, w in self._stream_rows("links", ("key", "w"), _PIECE))
+        columns = ("key", "w") if self.weighted else ("key",)
+        for key, *weights in self._stream_rows("links", columns, _PIECE):
+            yield key, weights[0] if weights else None
 
     def integer_names(self) -> Iterator[NDArray[np.uint64]]:
         """Yield chunks of integer names in order of id."""
@@ -386,18 +378,9 @@ class Tables:
 
 def _places(sources: list[Source]) -> list[str]:
     """Return the sources' paths in all forms that DuckDB may check: absolute, escaped, resolved."""
-    named = [str(source.path) for source in sources if source.path is not None]
     found = []
-    for path in named:
-        whole = os.path.join(os.getcwd(), path)
-        found += [whole, path]
+    for path in [str(source.path) for source in sources if source.path is not None]:
+        found += [os.path.join(os.getcwd(), path), path, os.path.realpath(path)]
         with suppress(InputError):  # not a pattern of DuckDB's
             found.append(file_pattern(path))
-        found.append(os.path.realpath(path))
     return found
-
-
-def _folder(path: Path) -> list[str]:
-    """Return a folder as a path and as an escaped pattern."""
-    where = path.resolve()
-    return [f"{where}/", file_pattern(where) + "/"]
