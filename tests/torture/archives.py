@@ -21,12 +21,13 @@ import struct
 import tarfile
 import warnings
 import zipfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 import cocite
-from tests.torture.children import Step, Table, judge
+from tests.torture.children import Step, judge
 from tests.torture.results import Given, Row
 
 Member = tuple[str, bytes, str | bytes]
@@ -296,7 +297,7 @@ def _attack(given: Given, made: Callable[[random.Random, Path], bytes], form: st
         (place / "pages" / f"{name}.html").write_text('<a href="a.html">x</a><a href="b.html">')
     before = _tree(away), _tree(place)
 
-    def changed(table: Table) -> str:
+    def changed(counts: Counter[str]) -> str:
         shutil.rmtree(place / "out.graph", ignore_errors=True)
         (place / "input").unlink()
         same = (_tree(away), _tree(place)) == before

@@ -20,10 +20,11 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 
 from cocite.errors import CociteError
 from tests.torture.results import Row
+from tests.torture.shim import forked
 
 SECONDS = 10
 MEMORY = 600 << 20
@@ -34,47 +35,16 @@ Step = tuple[str, Callable[[], None]]
 """What a step is called, and what it does; what it raises is what it came to."""
 
 
-@dataclass(frozen=True)
-class Failure:
-    """A step that came to what none may come to: which, in which case, and what is known of it."""
-
-    case: str
-    step: str
-    outcome: str
-    what: str
+Outcome = tuple[str, str]
+"""What a step came to, one of :data:`COLUMNS`, and what is known of it."""
 
 
-@dataclass
-class Table:
-    """How many cases there were, and what their steps came to."""
-
-    cases: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    failures: list[Failure] = field(default_factory=list)
-
-    def add(self, case: str, step: str, outcome: str, what: str) -> None:
-        """Count a step."""
-        self.counts[outcome] += 1
-        if outcome in FAULTS:
-            self.failures.append(Failure(case, step, outcome, what))
-
-    def to_json(self) -> dict[str, int]:
-        """A row of the table."""
-        return {"cases": self.cases} | {name: self.counts[name] for name in COLUMNS}
-
-
-def run_case(case: str, steps: Sequence[Step], table: Table, memory: int = MEMORY) -> None:
-    """Run all steps, and count what they come to in ``table``; each may take ``memory`` more."""
-    table.cases += 1
-    done = 0
-    while done < len(steps):
-        found, ended = _forked(steps[done:], memory)
-        for outcome, what in found:
-            table.add(case, steps[done][0], outcome, what)
-            done += 1
-        if ended and done < len(steps):
-            table.add(case, steps[done][0], *ended)
-            done += 1
+def run_case(steps: Sequence[Step], memory: int = MEMORY) -> list[Outcome]:
+    """Run all steps, each of which may take ``memory`` more; what they come to."""
+    found: list[Outcome] = []
+    while len(found) < len(steps):
+        found += _forked(steps[len(found) :], memory)
+    return found
 
 
 def judge(
@@ -82,28 +52,21 @@ def judge(
     steps: Sequence[Step],
     row: Row,
     memory: int = MEMORY,
-    beside: Callable[[Table], str] = lambda table: "",
+    beside: Callable[[Counter[str]], str] = lambda counts: "",
 ) -> None:
     """Run a case, and count it in ``row``: what is wrong with its steps, or else ``beside`` it."""
-    table = Table()
-    run_case(case, steps, table, memory)
-    wrong = "; ".join(f"{one.outcome}: {one.step}\n{one.what}" for one in table.failures)
-    row.add(case, wrong or beside(table), told=table.counts["refused"] > 0)
-    row.seen += table.counts
+    found = list(zip(steps, run_case(steps, memory), strict=True))
+    counts = Counter(outcome for _, (outcome, _) in found)
+    faults = (f"{o}: {step}\n{what}" for (step, _), (o, what) in found if o in FAULTS)
+    wrong = "; ".join(faults) or beside(counts)
+    row.add(case, wrong, told=counts["refused"] > 0)
+    row.seen += counts
 
 
-def _forked(
-    steps: Sequence[Step], memory: int
-) -> tuple[list[tuple[str, str]], tuple[str, str] | None]:
-    """What steps came to in another process, and what ended it, if it did not get to the end."""
+def _forked(steps: Sequence[Step], memory: int) -> list[Outcome]:
+    """What steps came to in another process, of which the last may have ended it."""
     reader, writer = os.pipe()
-    process = os.fork()
-    if process == 0:
-        os.close(reader)
-        try:
-            _run(steps, writer, memory)
-        finally:
-            os._exit(0)
+    process = forked(partial(_run, steps, writer, memory))
     os.close(writer)
     content, begun, late = b"", time.monotonic(), False
     while not late:
@@ -118,16 +81,15 @@ def _forked(
     os.close(reader)
     _, status = os.waitpid(process, 0)
     found = [pickle.loads(bytes.fromhex(line)) for line in content.decode().split("\n")[:-1]]
-    if late:
-        return found, ("hang", "it waits")
-    if os.WIFSIGNALED(status):
-        number = os.WTERMSIG(status)
-        name = signal.Signals(number).name
-        return found, ("hang" if number == signal.SIGXCPU else "crash", name)
-    return found, ("crash", f"exit {os.WEXITSTATUS(status)}") if len(found) < len(steps) else None
+    if len(found) == len(steps):
+        return found
+    code = os.waitstatus_to_exitcode(status)
+    name = signal.Signals(-code).name if code < 0 else f"exit {code}"
+    hangs = late or code == -signal.SIGXCPU
+    return [*found, ("hang" if hangs else "crash", "it waits" if late else name)]
 
 
-def _run(steps: Sequence[Step], writer: int, memory: int) -> None:
+def _run(steps: Sequence[Step], writer: int, memory: int) -> int:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     silent = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
@@ -140,9 +102,10 @@ def _run(steps: Sequence[Step], writer: int, memory: int) -> None:
         most = int(used.ru_utime + used.ru_stime) + 1 + SECONDS
         resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
         os.write(writer, pickle.dumps(_outcome(step)).hex().encode() + b"\n")
+    return 0
 
 
-def _outcome(step: Callable[[], None]) -> tuple[str, str]:
+def _outcome(step: Callable[[], None]) -> Outcome:
     try:
         step()
     except CociteError as error:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from tests.torture.operations import OPERATIONS, Prepared, contents, generation, prepared
 from tests.torture.results import Given, Row
-from tests.torture.shim import KILLED, count_points, run_apart, run_killed
+from tests.torture.shim import KILLED, count_points, forked, run_apart, run_killed
 
 _MOST_POINTS = 10_000
 _KILLS = 1_000
@@ -113,22 +113,19 @@ def _ended(told: Prepared, folder: Path, typed: bool, seconds: float = 0) -> tup
     """The exit code of a process that does it, and the time of the processor that it took. A signal
     ends it, without a word, after so many ``seconds`` of that, if any are said.
     """
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            signal.signal(signal.SIGPROF, signal.SIG_DFL)
-            signal.setitimer(signal.ITIMER_PROF, seconds)
-            if typed:
-                silent = os.open(os.devnull, os.O_RDWR)
-                for stream in (1, 2):
-                    os.dup2(silent, stream)
-                words = [sys.executable, "-m", "cocite", *told.operation.arguments(folder)]
-                os.execv(sys.executable, words)
-            code = told.operation.run(folder)
-        finally:
-            os._exit(code)
-    _, status, used = os.wait4(child, 0)
+
+    def run() -> int:
+        signal.signal(signal.SIGPROF, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_PROF, seconds)
+        if typed:
+            silent = os.open(os.devnull, os.O_RDWR)
+            for stream in (1, 2):
+                os.dup2(silent, stream)
+            words = [sys.executable, "-m", "cocite", *told.operation.arguments(folder)]
+            os.execv(sys.executable, words)
+        return told.operation.run(folder)
+
+    _, status, used = os.wait4(forked(run), 0)
     return os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime
 
 

@@ -24,7 +24,7 @@ from pathlib import Path
 import cocite
 from tests.torture.operations import OPERATIONS, Operation, Prepared, generation, prepared
 from tests.torture.results import Given, Row
-from tests.torture.shim import run_apart
+from tests.torture.shim import forked, run_apart
 
 _ROUNDS, _PIPES = 100, 200
 """Rounds of readers, and commands into pipes, if there is time for all."""
@@ -90,14 +90,12 @@ class _Reader:
 
     def __init__(self, index: Path, known: Sequence[_Answers], luck: float) -> None:
         words, self._say = os.pipe()
-        self.process = os.fork()
-        if self.process == 0:
+
+        def ask() -> int:
             os.close(self._say)
-            code = 1
-            try:
-                code = _asked(index, known, random.Random(luck), lambda: os.read(words, 1))
-            finally:
-                os._exit(code)
+            return _asked(index, known, random.Random(luck), lambda: os.read(words, 1))
+
+        self.process = forked(ask)
         os.close(words)
 
     def go_on(self, questions: int) -> None:

@@ -52,8 +52,8 @@ def between(before: _Told, after: _Told) -> Iterator[None]:
             setattr(disk, name, call)
 
 
-def run_apart(work: Callable[[], int]) -> int:
-    """Do it in a process of its own, a fork of this one; returns its exit code."""
+def forked(work: Callable[[], int]) -> int:
+    """Do it in a fork of this process, which ends with its exit code; returns the fork's number."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
@@ -68,7 +68,12 @@ def run_apart(work: Callable[[], int]) -> int:
         finally:
             sys.stderr.flush()
             os._exit(code)
-    _, status = os.waitpid(child, 0)
+    return child
+
+
+def run_apart(work: Callable[[], int]) -> int:
+    """Do it in a fork of this process; returns its exit code."""
+    _, status = os.waitpid(forked(work), 0)
     code = os.waitstatus_to_exitcode(status)
     if code == _BROKEN:
         raise AssertionError("the process ended by an error that is none of cocite's")

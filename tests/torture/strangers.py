@@ -15,6 +15,7 @@ import os
 import random
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import partial
@@ -26,7 +27,7 @@ import duckdb
 import cocite
 from cocite.errors import CociteError
 from tests.io.plain import links
-from tests.torture.children import Step, Table, judge
+from tests.torture.children import Step, judge
 from tests.torture.results import Given, Row
 
 _WORD = "wordthatstaysinside"
@@ -167,10 +168,10 @@ def _case(name: str, make: Callable[[Path], None], row: Row, home: Path) -> None
     before = _lying(home)
     steps: list[Step] = [(how, partial(_see, ask, base, out)) for how, ask in _ASKS.items()]
 
-    def beside(table: Table) -> str:
+    def beside(counts: Counter[str]) -> str:
         if (now := _lying(home)) != before:
             return f"lies about, or is changed: {sorted(now ^ before)}"
-        refused = name.endswith(": sound") and table.counts["answer"] != len(steps)
+        refused = name.endswith(": sound") and counts["answer"] != len(steps)
         return "a sound database is refused" if refused else ""
 
     judge(name, steps, row, _ROOM, beside)
