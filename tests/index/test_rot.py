@@ -18,7 +18,7 @@ from cocite.errors import Damaged
 from cocite.index.layouts.contract import is_shard
 from cocite.storage import Store
 from tests.conftest import MakeGraph
-from tests.torture.flips import bytes_of, edges, flip_all, flipped, of_a_graph, of_an_index
+from tests.torture.flips import bytes_of, edges, flip_bits, flipped, of_a_graph, of_an_index
 
 FLIPS = 280
 """Bits that are flipped in a graph; half as many in each index."""
@@ -37,7 +37,7 @@ def graph(make_graph: MakeGraph) -> Path:
 def test_flipped_bits_are_refused(make_graph: MakeGraph, graph: Path, tmp_path: Path) -> None:
     older = make_graph(edges(2), weight_column="3")
     cocite.build(older, tmp_path / "older", measure="psimrank", samples=4, length=4)
-    found = flip_all(graph, "graph", of_a_graph(tmp_path / "older"), FLIPS, tmp_path / "made")
+    found = Counter(flip_bits(graph, of_a_graph(tmp_path / "older"), FLIPS, tmp_path / "made"))
     assert found == {"damaged": FLIPS}
 
 
@@ -51,7 +51,7 @@ def test_unless_nobody_looks(graph: Path, tmp_path: Path) -> None:
         except Damaged:
             return "damaged"
 
-    found = flip_all(graph, "graph", {"rank": ranks}, 64, tmp_path / "made")
+    found = Counter(flip_bits(graph, {"rank": ranks}, 64, tmp_path / "made"))
     wrong = sum(count for what, count in found.items() if what.startswith("rank of a damaged"))
     assert found["damaged"] == 0
     assert wrong > 10
@@ -75,7 +75,7 @@ def test_index_bit_flips(make_graph: MakeGraph, graph: Path, tmp_path: Path, mea
         options |= {"samples": 5, "shard": 2, "length": 3}
     cocite.build(graph, tmp_path / "x", **options)
     makes = of_an_index(graph, newer)
-    found = flip_all(tmp_path / "x", "index", makes, FLIPS // 2, tmp_path / "made")
+    found = Counter(flip_bits(tmp_path / "x", makes, FLIPS // 2, tmp_path / "made"))
     same = found.pop("the same", 0)
     if measure == "neighborhood":  # a refresh reads nothing of what it makes anew
         assert 0 < same < FLIPS // 2
@@ -100,7 +100,7 @@ def test_no_flipped_bit_of_pieces_is_joined(graph: Path, tmp_path: Path) -> None
         return bytes_of(folder / "x")
 
     for piece in ("a", "b"):
-        found = flip_all(tmp_path / piece, "index", {"merge": merge}, 70, tmp_path / "made")
+        found = Counter(flip_bits(tmp_path / piece, {"merge": merge}, 70, tmp_path / "made"))
         same = found.pop("the same", 0)
         # Positions are made anew from the members, and names are copied from the first.
         files = [

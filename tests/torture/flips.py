@@ -7,7 +7,6 @@ that it does not read may be anything). A batch leaves out shards that are damag
 
 import logging
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +21,7 @@ from cocite.index import StoredIndex
 from cocite.index.verify import VerifyDocument
 from cocite.ranking import hits
 from cocite.resources import Resources
-from cocite.storage import Store
+from cocite.storage import Store, kind_of
 from tests.torture.results import Given, Row
 from tests.torture.stores import NAMES
 
@@ -61,21 +60,15 @@ def flipped(file: Path, bit: int) -> Iterator[None]:
         file.write_bytes(whole)
 
 
-def flip_all(
-    store: Path, kind: str, makes: dict[str, Make], count: int, folder: Path, seed: int = 1
-) -> Counter[str]:
-    """Flip ``count`` bits of a store's files, each file as often, and make something each time:
-    how many were an error that names the file, the same result, or undetected.
-    """
-    return Counter(_flipped(store, kind, makes, count, folder, seed))
-
-
-def _flipped(
-    store: Path, kind: str, makes: dict[str, Make], count: int, folder: Path, seed: int
+def flip_bits(
+    store: Path, makes: dict[str, Make], count: int, folder: Path, seed: int = 1
 ) -> Iterator[str]:
-    """The same, a bit at a time; yields what came of it."""
+    """Flip ``count`` bits of a store's files, each file as often, and make something each time;
+    yields whether that was an error that names the file, the same result, or undetected.
+    """
     rng, sound = np.random.default_rng(seed), dict[str, object]()
-    files = [name for name, entry in Store.open(store, kind).manifest.files.items() if entry.nbytes]
+    kept = Store.open(store, kind_of(store) or "").manifest.files
+    files = [name for name, entry in kept.items() if entry.nbytes]
 
     def made(verb: str) -> object:
         shutil.rmtree(folder, ignore_errors=True)
@@ -105,8 +98,7 @@ def flip_stores(given: Given) -> dict[str, Row]:
 
     def flips(name: str, row: Row) -> Iterator[str]:
         path, makes = stores[name]
-        kind = "graph" if path.suffix == ".graph" else "index"
-        for what in _flipped(path, kind, makes, count, folder / "made", given.seed):
+        for what in flip_bits(path, makes, count, folder / "made", given.seed):
             row.seen[what] += 1
             told = what == _DAMAGED or what.startswith(_LOST)
             row.add(f"a bit of {name}", "" if told or what == _SAME else what, told)

@@ -190,23 +190,15 @@ def lose_all_power(given: Given) -> dict[str, Row]:
 
     def losses(name: str, row: Row) -> Iterator[str]:
         folder = given.folder / "power" / name
-        yield from _losses(prepared(OPERATIONS[name], folder), folder, seeds, 20, row)
+        yield from lose_power(prepared(OPERATIONS[name], folder), folder, seeds, 20, row)
 
     return given.in_turns(OPERATIONS, losses)
 
 
-def lose_power(told: Prepared, place: Path, seeds: range, every: int) -> Row:
-    """Lose it at each seed; where different things are left the command is given again after every
-    so many-th of them.
+def lose_power(told: Prepared, place: Path, seeds: range, every: int, row: Row) -> Iterator[str]:
+    """Lose it at each seed; yields what is wrong after it. Where different things are left the
+    command is given again after every so many-th of them.
     """
-    row = Row()
-    for _ in _losses(told, place, seeds, every, row):
-        pass
-    return row
-
-
-def _losses(told: Prepared, place: Path, seeds: range, every: int, row: Row) -> Iterator[str]:
-    """The same, a seed at a time; yields what is wrong after it."""
     folder = told.copy(place / "recorded")
     with recorded(folder) as recording:
         assert told.operation.run(folder) == 0
