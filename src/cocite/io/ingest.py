@@ -43,8 +43,7 @@ from cocite.storage.staging import Staging
 _OF_STORED = ("exclude_nodes", "overwrite")
 _OF_OBJECTS = (
     *("columns", "weight_column", "count_duplicates", "undirected", "sides", "keep_self_loops"),
-    *("bad_rows", "nodes", "titles", "title_columns", "bipartite", "exclude_nodes", "partitions"),
-    "overwrite",
+    *("bad_rows", "nodes", "titles", "title_columns", "bipartite", "partitions", *_OF_STORED),
 )
 _OF_QUERIES = (*_OF_OBJECTS, "normalize_urls", "sql", "database", "table")
 
@@ -136,12 +135,8 @@ def _ingest_rest(
     with ExitStack() as stack:
         whole = _stored_graph(inputs)
         if whole is not None:
-            _refuse_others(
-                options,
-                _OF_STORED,
-                f"{whole.path} is a stored graph: pages can be excluded from it, but options for "
-                "reading links do not apply. Omit {}",
-            )
+            what = f"{whole.path} is a stored graph: pages can be excluded from it, but options "
+            _refuse_others(options, _OF_STORED, what + "for reading links do not apply. Omit {}")
         else:
             names = tuple(map(ReadOptions.checked(options).called, map(trimmed, names)))
             place = None
@@ -190,28 +185,22 @@ def _ingest_partitions(
     """Store a graph in partitions in the folder ``output``."""
     if output is None:
         raise UsageError("partitions are stored in a folder: name one as the output")
-    from cocite.io.partitions import check_output
-    from cocite.io.partitions import split as split_graph
+    from cocite.io.partitions import check_output, split
 
     path, blocks = check_output(output, options.overwrite), options.partitions or 1
-
-    def cut(graph: Graph) -> BlockedGraph:
+    with ExitStack() as stack:
+        graph = None if options.exclude_nodes is not None else _stored_graph(inputs)
+        if graph is not None:
+            what = f"{graph.path} is a stored graph, which is split unchanged: omit {{}}"
+            _refuse_others(options, ("partitions", "overwrite"), what)
+        else:
+            folder = stack.enter_context(staged_folder(Path(os.fspath(path) + ".whole")))
+            whole = replace(options, partitions=None, overwrite=False)
+            given = {"memory": resources.total, "threads": resources.threads, "progress": progress}
+            graph = ingest(inputs, folder / path.name, options=whole, **given)
         cutting = partial(progress, "cutting")
-        split_graph(graph, path, blocks, overwrite=options.overwrite, progress=cutting)
-        return BlockedGraph.open(path)
-
-    stored = _stored_graph(inputs)
-    if stored is not None and options.exclude_nodes is None:
-        _refuse_others(
-            options,
-            ("partitions", "overwrite"),
-            f"{stored.path} is a stored graph, which is split unchanged: omit {{}}",
-        )
-        return cut(stored)
-    with staged_folder(Path(os.fspath(path) + ".whole")) as folder:
-        whole = replace(options, partitions=None, overwrite=False)
-        given = {"memory": resources.total, "threads": resources.threads, "progress": progress}
-        return cut(ingest(inputs, folder / path.name, options=whole, **given))
+        split(graph, path, blocks, overwrite=options.overwrite, progress=cutting)
+    return BlockedGraph.open(path)
 
 
 def _refuse_others(options: IngestOptions, taken: Iterable[str], message: str) -> None:
