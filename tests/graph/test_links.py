@@ -115,11 +115,6 @@ def test_double_transpose(tmp_path: Path, graph: tuple[int, Edges], room: int, p
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_empty_row_at_either_end_is_kept(tmp_path: Path) -> None:
-    links = compressed(4, [(1, 2)])
-    assert rows(transpose(links, degrees(links), 2**40, tmp_path)) == [[], [2], [], []]
-
-
 @pytest.mark.parametrize("change", [[(0, 2), (1, -2)], [(0, -1), (2, 1)], [(0, 1)]])
 def test_out_degrees_that_are_not_those_of_the_links_are_damage(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, change: list[tuple[int, int]]

@@ -53,11 +53,14 @@ class Operation:
 
     def tell(self, folder: Path) -> tuple[int, str]:
         """The same, with what it says on standard error."""
-        return _run(self.command, folder)
+        said = io.StringIO()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+            code = main(self.arguments(folder))
+        return code, said.getvalue()
 
     def arguments(self, folder: Path) -> list[str]:
         """What is typed behind ``cocite``."""
-        return _given(self.command, folder)
+        return [f"{folder}/{word[1:]}" if word.startswith("@") else word for word in self.command]
 
 
 _INDEX = ["index", "@old.graph", "-o", "@x.index", *_WALKS]
@@ -99,20 +102,6 @@ OPERATIONS: dict[str, Operation] = {
 """What is done -> how."""
 
 
-def _given(command: Sequence[str], folder: Path) -> list[str]:
-    given = [str(folder / word[1:]) if word.startswith("@") else word for word in command]
-    if "pages/" in command[-1]:
-        given[-1] += "/"
-    return given
-
-
-def _run(command: Sequence[str], folder: Path) -> tuple[int, str]:
-    said = io.StringIO()
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
-        code = main(_given(command, folder))
-    return code, said.getvalue()
-
-
 @dataclass(frozen=True)
 class Prepared:
     """An operation, with the folders before and after it."""
@@ -134,10 +123,9 @@ def prepared(operation: Operation, folder: Path, pages: int = _PAGES) -> Prepare
     for name, factor in (("old", 5), ("new", 7)):
         (before / f"{name}.tsv").write_text(_rows(factor, pages))
         cocite.ingest(before / f"{name}.tsv", before / f"{name}.graph")
-    if "@given.index" in operation.command:
-        assert _run([*_INDEX[:3], "@given.index", *_WALKS], before)[0] == 0
-    for command in operation.first:
-        assert _run(command, before)[0] == 0
+    given = [[*_INDEX[:3], "@given.index", *_WALKS]] if "@given.index" in operation.command else []
+    for command in (*given, *operation.first):
+        assert Operation("", command).run(before) == 0
     shutil.copytree(before, after)
     assert operation.run(after) == 0
     return Prepared(operation, before, after)

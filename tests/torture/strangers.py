@@ -108,9 +108,9 @@ def open_databases(given: Given) -> dict[str, Row]:
             _case(name, make, row, home)
             yield
 
-    rows = given.in_turns(cases, work)
+    found = given.in_turns(cases, work)
     shutil.rmtree(home)
-    return rows
+    return found
 
 
 def _warm(home: Path) -> None:
