@@ -25,8 +25,9 @@ import xxhash
 from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
+from cocite.errors import Damaged
 from cocite.graph.names import Names, NodeLabels, checked_id, damaged_texts
-from cocite.graph.spelling import CODED_BLOCK, SCAN_LIMIT, NameQuery, coded_texts
+from cocite.graph.spelling import SCAN_LIMIT, NameQuery
 from cocite.storage import ArrayWriter, DeclaredFiles, Entry, Facts, Store, evict
 
 if TYPE_CHECKING:
@@ -55,6 +56,41 @@ _NAME_FORMS: dict[str, dict[str, str]] = {
     },
 }
 _INTEGER = re.compile("[0-9]{1,20}")
+_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
+_WIDE = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
+"""Refused characters beyond ASCII, in UTF-8."""
+CODED_BLOCK = 16
+"""Texts per block. Defined again in ``kernels/names.py``, which is not imported just for this."""
+
+
+def coded_texts(
+    data: NDArray[np.uint8],
+    blocks: NDArray[np.uint64],
+    ids: NDArray[Any],
+    damaged: Callable[[], Damaged],
+) -> list[str]:
+    """Return the texts of ``ids``, in the same order; raises ``damaged()`` if the data is damaged
+    or contains refused characters (``graph/spelling.py``).
+
+    The ids must be below the number of texts. A decoded text can take 65,535 bytes, so request many
+    in batches.
+    """
+    from cocite.kernels.names import decode
+
+    wanted = np.ascontiguousarray(ids, np.uint32)
+    ends = np.empty(wanted.size, np.uint64)
+    out = np.empty(64 * wanted.size + 1024, np.uint8)
+    needed = decode(data, blocks, wanted, out, ends)
+    if needed > out.size:
+        out = np.empty(needed, np.uint8)
+        decode(data, blocks, wanted, out, ends)
+    whole = out[: max(needed, 0)].tobytes()
+    if needed < 0 or _CONTROL.search(whole) or (not whole.isascii() and _WIDE.search(whole)):
+        raise damaged()
+    try:
+        return [whole[begin:end].decode() for begin, end in pairwise((0, *ends.tolist()))]
+    except UnicodeDecodeError:
+        raise damaged() from None
 
 
 def is_integer(name: str) -> bool:
@@ -155,10 +191,7 @@ class TextNames(Names):
         self._find_again = lru_cache(_RECENT)(self._find_anew)
 
     def _texts(self, ids: NDArray[Any]) -> list[str]:
-        found = coded_texts(self._data, self._blocks, self._check(ids))
-        if found is None:
-            raise self.damaged()
-        return found
+        return coded_texts(self._data, self._blocks, self._check(ids), self.damaged)
 
     def _nodes(self, ids: NDArray[np.uint32]) -> NDArray[np.uint32]:
         """Return ``ids``, read from a file, after a bounds check."""
@@ -307,9 +340,8 @@ class Titles:
         if self.draft is not None:
             ids = np.where(ids == self._count, self.draft, ids)
         known_ids = ids < self._count
-        found = coded_texts(self._data, self._blocks, ids[known_ids])
-        if found is None:
-            raise damaged_texts(self._path, "titles")
+        damaged = partial(damaged_texts, self._path, "titles")
+        found = coded_texts(self._data, self._blocks, ids[known_ids], damaged)
         known = iter(found)
         return found if len(found) == ids.size else [next(known) if t else "" for t in known_ids]
 

@@ -9,7 +9,7 @@ which make one name look like another (CVE-2021-42574). Direction marks and join
 Blanks (U+0020) at the ends of a name are removed, since fixed-width columns are padded with them.
 ``kernels/text.py`` applies these rules to names in files; this module, in Python and DuckDB.
 
-A lookup decodes one block. A search compares about 3 million short names a second, or 300,000 with
+A search compares about 3 million short names a second, or 300,000 with
 percent-encoding or accents. Source: https://www.unicode.org/reports/tr9/, 2.1 to 2.5; .../tr36/.
 """
 
@@ -23,47 +23,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-_CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
-_WIDE = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
-"""Refused characters beyond ASCII, in UTF-8."""
-CODED_BLOCK = 16
-"""Texts per block. Defined again in ``kernels/names.py``, which is not imported just for this."""
-
-
-def coded_texts(
-    data: NDArray[np.uint8], blocks: NDArray[np.uint64], ids: NDArray[Any]
-) -> list[str] | None:
-    """Return the texts of ``ids``, in the same order; None if the data is damaged or contains
-    refused characters.
-
-    The ids must be below the number of texts. A decoded text can take 65,535 bytes, so request many
-    in batches.
-    """
-    from cocite.kernels.names import decode
-
-    wanted = np.ascontiguousarray(ids, np.uint32)
-    ends = np.empty(wanted.size, np.uint64)
-    out = np.empty(64 * wanted.size + 1024, np.uint8)
-    needed = decode(data, blocks, wanted, out, ends)
-    if needed < 0:
-        return None
-    if needed > out.size:
-        out = np.empty(needed, np.uint8)
-        decode(data, blocks, wanted, out, ends)
-    whole = out[:needed].tobytes()
-    if _CONTROL.search(whole) or (not whole.isascii() and _WIDE.search(whole)):
-        return None
-    begin = 0
-    found: list[str] = []
-    try:
-        for end in ends.tolist():
-            found.append(whole[begin:end].decode())
-            begin = end
-    except UnicodeDecodeError:
-        return None
-    return found
-
 
 SCAN_LIMIT = 3_000_000
 """Maximum number of names to search by edit distance or substring: about a second."""
