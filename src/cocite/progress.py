@@ -82,15 +82,12 @@ def _in_notebook() -> bool:
     return type(sys.stderr).__module__.startswith("ipykernel")
 
 
-def _visible() -> bool:
-    return _Shown.on and sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
-
-
 @contextmanager
 def showing(what: str, form: str = "") -> Iterator[Report]:
     """Show ``what`` in the progress line; yield a callback, whose arguments ``form`` formats."""
     with _Shown.lock:
-        mine = _Shown.line is None and _visible()
+        seen = sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
+        mine = _Shown.line is None and _Shown.on and seen
         if mine:
             _Shown.line = _Line(what)
         line = _Shown.line

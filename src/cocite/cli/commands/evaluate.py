@@ -103,6 +103,7 @@ def evaluate(
     from cocite.search.builds import BUILD_LOG
 
     kind, show = output.output_format, where["show"]
+    typed = shlex.join(["cocite", *click.get_current_context().meta.get(GIVEN, ())])
     target = figures_target(output, safe=flags.safe_csv())
     paths = tuple(index_of(path, source, **limits) for path in paths)
     chosen = replace(options, settings=settings)
@@ -111,29 +112,19 @@ def evaluate(
         found = run(*paths, progress=stages, options=chosen, **how, **limits)
         if isinstance(target, Path):
             stages("writing", 0, 0)
-            found.write(target, kind=kind, overwrite=output.overwrite, command=_typed())
+            found.write(target, kind=kind, overwrite=output.overwrite, command=typed)
         elif isinstance(target, Target):
             stages("writing", 0, 0)
             found.write_table(target)
     show(Reply(found, lambda: _text(found)))
-    for note in _notes(found):
+    for note in (*(f"read {source}" for source in found.study.sources), *found.study.notes):
         say(note)
+    if unknown := found.study.facts.get("rows_of_unknown_nodes"):
+        say(f"{unknown:,} rows of the labels name nodes that are not in the graph")
     if isinstance(target, Path):
         say(f"{output.output}: the report; tables and all figures are in .md and .csv beside it")
     elif isinstance(target, Target):
         say(f"{target.label}: all figures, one per row")
-
-
-def _typed() -> str:
-    return shlex.join(["cocite", *click.get_current_context().meta.get(GIVEN, ())])
-
-
-def _notes(found: StudyDocument) -> list[str]:
-    notes = [*(f"read {source}" for source in found.study.sources), *found.study.notes]
-    unknown = found.study.facts.get("rows_of_unknown_nodes")
-    if unknown:
-        notes.append(f"{unknown:,} rows of the labels name nodes that are not in the graph")
-    return notes
 
 
 def _text(found: StudyDocument) -> str:

@@ -407,19 +407,16 @@ def merge(
     show(Reply(found, lambda: _merge_text(found)))
 
 
-def _contents(found: MergeDocument) -> dict[str, str]:
-    if found.samples is None or found.first is None:
-        return {"nodes": f"{found.nodes:,}"}
-    end = found.first + found.samples - 1
-    return {"samples": f"{found.samples:,}, numbers {found.first} to {end}"}
-
-
 def _merge_text(found: MergeDocument) -> str:
+    contents = {"nodes": f"{found.nodes:,}"}
+    if found.samples is not None and found.first is not None:
+        end = found.first + found.samples - 1
+        contents = {"samples": f"{found.samples:,}, numbers {found.first} to {end}"}
     return facts_text(
         {
             "index": found.index,
             "merged": ", ".join(found.merged),
-            **_contents(found),
+            **contents,
             "took": format_time(found.seconds),
             "on disk": format_size(found.bytes),
         }
