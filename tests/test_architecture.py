@@ -126,41 +126,30 @@ def test_what_may_stand_beside_is_used() -> None:
     assert set(BESIDE) <= used
 
 
-def test_numba_and_duckdb_are_imported_in_one_place_each() -> None:
-    places: dict[str, set[str]] = {"numba": set(), "duckdb": set()}
-    for path in SOURCE.rglob("*.py"):
-        for node in nodes_of(path):
-            modules = (
-                [alias.name for alias in node.names]
-                if isinstance(node, ast.Import)
-                else [node.module or ""]
-                if isinstance(node, ast.ImportFrom)
-                else []
-            )
-            for module in modules:
-                if module.split(".")[0] in places:
-                    places[module.split(".")[0]].add(room_of(path))
-    assert places == {"numba": {"kernels"}, "duckdb": {"io"}}
+def libraries(path: Path) -> Iterator[str]:
+    """What a file imports, by ``import`` or by :func:`cocite.extras.need` and the like, which take
+    a name.
+    """
+    for node in nodes_of(path):
+        names: list[object] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [node.module]
+        elif isinstance(node, ast.Call):
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            names = [getattr(each, "value", "") for each in node.args[:1]]
+            names = names if called in ("need", "import_module", "__import__") else []
+        yield from (name.split(".")[0] for name in names if isinstance(name, str))
 
 
-def test_ray_is_imported_in_one_place() -> None:
-    """By ``import``, or by :func:`cocite.extras.need` and the like, which take its name."""
-    found = set()
+def test_some_libraries_are_imported_in_one_place_each() -> None:
+    places = {"numba": set[str](), "duckdb": set[str](), "ray": set[str]()}
     for path in SOURCE.rglob("*.py"):
-        for node in nodes_of(path):
-            names: list[str] = []
-            if isinstance(node, ast.Import):
-                names = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                names = [node.module or ""]
-            elif isinstance(node, ast.Call):
-                given = [each.value for each in node.args if isinstance(each, ast.Constant)]
-                names = [each for each in given[:1] if isinstance(each, str)]
-                called = getattr(node.func, "id", getattr(node.func, "attr", ""))
-                names = names if called in ("need", "import_module", "__import__") else []
-            if any(name.split(".")[0] == "ray" for name in names):
-                found.add(path.relative_to(SOURCE).parent.as_posix())
-    assert found == {"cluster/ray"}
+        for library in places.keys() & libraries(path):
+            folder = path.relative_to(SOURCE).parent.as_posix()
+            places[library].add(folder if library == "ray" else room_of(path))
+    assert places == {"numba": {"kernels"}, "duckdb": {"io"}, "ray": {"cluster/ray"}}
 
 
 def test_kernels_take_at_most_eight_arguments() -> None:

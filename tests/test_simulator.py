@@ -131,9 +131,6 @@ def test_questions_to_machines_that_neither_fail_nor_lag() -> None:
     assert serve(replace(ASKED, ended=3), 5, None).samples == [10] * 5
 
 
-# -- chance ------------------------------------------------------------------------------------
-
-
 # -- what was measured -------------------------------------------------------------------------
 
 
