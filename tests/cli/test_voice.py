@@ -4,7 +4,6 @@ which ends with 130 and one line, whenever it comes.
 
 import json
 import os
-import pty
 import signal
 import subprocess
 import sys
@@ -17,6 +16,7 @@ import pytest
 
 from cocite.cli.main import _COMMANDS, cli
 from tests.conftest import Shell
+from tests.terminal import on_a_terminal
 
 ASK = ["related", "links.tsv", "x", "--format", "csv"]
 
@@ -77,27 +77,14 @@ def test_every_verb_takes_both() -> None:
 )
 def test_drawing_is_for_terminals_only(here: Path, option: tuple[str, ...], drawn: bool) -> None:
     (here / "links.tsv").write_text("".join(f"{i % 997}\t{i * i % 991}\n" for i in range(20_000)))
-    ours, theirs = pty.openpty()
     command = [sys.executable, "-m", "cocite", "ingest", "links.tsv", "-o", "g", *option]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs) as process:
-        os.close(theirs)
-        screen = b""
-        while piece := _read(ours):
-            screen += piece
-    os.close(ours)
-    assert process.returncode == 0
-    assert (b"\x1b[" in screen) == drawn
+    code, screen = on_a_terminal(command, os.environ)
+    assert code == 0
+    assert ("\x1b[" in screen) == drawn
     if option == ("-q",):
-        assert screen == b""
+        assert screen == ""
     elif option:
-        assert lines(screen.decode())
-
-
-def _read(terminal: int) -> bytes:
-    try:
-        return os.read(terminal, 65_536)
-    except OSError:  # the other end is closed
-        return b""
+        assert lines(screen)
 
 
 # -- interrupted -----------------------------------------------------------------------

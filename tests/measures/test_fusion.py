@@ -84,21 +84,16 @@ def test_fusion_sizes_keep_so_many_values(make_graph: MakeGraph, measure: str, s
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
-def test_site_lists_are_pair_scores(make_graph: MakeGraph, measure: str) -> None:
-    """Pages with neighboring ids hold the same, all of them, or all but some."""
+@pytest.mark.parametrize("far", [False, True])
+def test_lists_are_pair_scores(make_graph: MakeGraph, measure: str, far: bool) -> None:
+    """Of pages with neighboring ids that hold the same, all of them, or all but some; and of few
+    pages that share anything, whose ids are further apart than there are of them.
+    """
     rng = np.random.default_rng(5)
     links = [(page, 60 + page // 40 + hub) for page in range(60) for hub in range(0, 9, 2)]
     links += [(page, page + 1) for page in range(60) if page % 23]
     links += rng.integers(0, 70, (40, 2)).tolist()
-    graph = make_graph(links, range(70))
-    index = cocite.build(graph, graph.path.with_suffix(".index"), measure=measure)
-    assert_related_is_similarity_sorted(index, scores(index, 70))
-
-
-@pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
-def test_distant_ids_lists_are_pair_scores(make_graph: MakeGraph, measure: str) -> None:
-    """Few pages share anything, and their ids are further apart than there are of them."""
-    links = [(page, page + 35 + page % 2) for page in range(0, 34, 3)]
+    links = [(page, page + 35 + page % 2) for page in range(0, 34, 3)] if far else links
     graph = make_graph(links, range(70))
     index = cocite.build(graph, graph.path.with_suffix(".index"), measure=measure)
     assert_related_is_similarity_sorted(index, scores(index, 70))
