@@ -11,7 +11,6 @@ import click
 
 from cocite.cli import GIVEN, flags
 from cocite.cli.console import Stages, say
-from cocite.cli.flags import Limits
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import graph_of, index_of
 from cocite.cli.output import Reply, Show, counted, facts_text, held, names_text, or_of
@@ -84,7 +83,7 @@ def evaluate(
     options: EvaluateOptions,
     settings: dict[str, Any],
     output: OutputOptions,
-    limits: Limits,
+    limits: flags.Limits,
     source: SourceOptions,
     **where: Any,
 ) -> None:
@@ -171,7 +170,7 @@ def tune(
     graph: str,
     output: str | None,
     options: TuneOptions,
-    limits: Limits,
+    limits: flags.Limits,
     source: SourceOptions,
     show: Show,
     **where: Any,

@@ -12,28 +12,39 @@ import click
 
 from cocite.cli import flags
 from cocite.cli.console import Stages, say
-from cocite.cli.flags import Limits
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import graph_of
 from cocite.cli.output import Reply, Show, facts_text, names_text, or_of
 from cocite.errors import ResourceError, UsageError
-from cocite.io.writers import ARRAYS, TABLES, kinds_of
+from cocite.graph import Graph
+from cocite.graph.partitions import is_blocked
+from cocite.io.writers import ARRAYS, TABLES, kinds_of, numbers_types, write_numbers
 from cocite.options import DIRECTIONS
 from cocite.options.all_pairs import AllPairsOptions
 from cocite.options.common import OutputOptions, SourceOptions
 from cocite.options.rank import RankOptions
+from cocite.resources import (
+    Resources,
+    format_least,
+    format_size,
+    format_total,
+    give_back_at_once,
+    short_of,
+)
 
 if TYPE_CHECKING:
     from cocite.allpairs.run import ExactDocument
-    from cocite.graph import Graph
     from cocite.io.writers import Target
     from cocite.ranking.figures import HitsDocument, RankDocument
+
+
+_UNCONVERGED = "not converged: allow more --max-sweeps, or a larger --tolerance"
 
 
 class _RankRequest(NamedTuple):
     options: RankOptions
     target: Target | None
-    limits: Limits
+    limits: flags.Limits
     cluster: str | None
 
 
@@ -61,7 +72,7 @@ class _RankRequest(NamedTuple):
 def rank(
     graph: str,
     options: RankOptions,
-    limits: Limits,
+    limits: flags.Limits,
     cluster: str | None,
     output: OutputOptions,
     source: SourceOptions,
@@ -71,10 +82,7 @@ def rank(
 
     Print the top K nodes and how the iteration ended. --output and --to write all ranks.
     """
-    from cocite.graph.partitions import is_blocked
-    from cocite.io.writers import numbers_types
     from cocite.ranking.pagerank import rank_columns
-    from cocite.resources import give_back_at_once
 
     links = options.score == "pagerank"
     if not links:
@@ -98,11 +106,8 @@ def rank(
 
 
 def _hits(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
-    from cocite.graph import Graph
-    from cocite.io.writers import write_numbers
     from cocite.ranking import hits, plan_hits
     from cocite.ranking.figures import HitsDocument
-    from cocite.resources import Resources
 
     graph, options = Graph.open(path, verify=flags.verifying()), asked.options
     means = Resources.checked(**asked.limits, blocks=options.blocks)
@@ -121,12 +126,8 @@ def _hits(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
     result = HitsDocument.of(graph, found, options.score, options.k)
     show(Reply(result, lambda: _hits_text(result)))
     say(f"{found.sweeps} sweeps, {found.reason}: L1 change of the authorities {found.change:.1e}")
-    _note_unconverged(found.converged)
-
-
-def _note_unconverged(converged: bool) -> None:
-    if not converged:
-        say("not converged: allow more --max-sweeps, or a larger --tolerance")
+    if not found.converged:
+        say(_UNCONVERGED)
 
 
 def _hits_text(found: HitsDocument) -> str:
@@ -136,10 +137,8 @@ def _hits_text(found: HitsDocument) -> str:
 
 
 def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
-    from cocite.io.writers import write_numbers
     from cocite.ranking import pagerank, toward_of
     from cocite.ranking.figures import RankDocument
-    from cocite.resources import Resources, format_size
 
     means, options = Resources.checked(**asked.limits), asked.options
     graph = _opened(path, asked, stack, means.memory)
@@ -168,13 +167,12 @@ def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
         f"{ended.sweeps} sweeps, {ended.reason}: L1 residual {ended.residual:.1e}, "
         f"L1 error at most {ended.error_bound:.1e}{removed}"
     )
-    _note_unconverged(ended.converged)
+    if not ended.converged:
+        say(_UNCONVERGED)
 
 
 def _check_writing(asked: _RankRequest, limit: int) -> int:
     """Return the memory for writing; raises :class:`ResourceError` if it exceeds the limit."""
-    from cocite.resources import format_least, short_of
-
     writing = asked.target.memory if asked.target else 0
     if writing > limit:
         raise ResourceError(
@@ -186,10 +184,7 @@ def _check_writing(asked: _RankRequest, limit: int) -> int:
 
 def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Graph:
     """Open the graph, on a cluster if partitioned, and print the expected cost."""
-    from cocite.graph import Graph
-    from cocite.graph.partitions import is_blocked
     from cocite.ranking import plan_ranks
-    from cocite.resources import format_total
 
     blocks = asked.options.blocks
     if is_blocked(path):
@@ -240,7 +235,7 @@ def all_pairs(
     graph: str,
     output: OutputOptions,
     options: AllPairsOptions,
-    limits: Limits,
+    limits: flags.Limits,
     source: SourceOptions,
     show: Show,
 ) -> None:
@@ -253,7 +248,6 @@ def all_pairs(
     from cocite.allpairs import AllPairs
     from cocite.allpairs.run import ExactDocument
     from cocite.allpairs.scores import PAIR_TYPES
-    from cocite.graph import Graph
 
     target = flags.target_for(output, PAIR_TYPES)
     if target is None:

@@ -14,7 +14,6 @@ import click
 from cocite.cli import flags
 from cocite.cli.commands.completion import measure_names
 from cocite.cli.console import Stages, say
-from cocite.cli.flags import Limits
 from cocite.cli.help import SETTING, SectionedCommand
 from cocite.cli.inputs import graph_of, graph_url
 from cocite.cli.output import (
@@ -31,6 +30,9 @@ from cocite.cli.output import (
 )
 from cocite.deadline import clock
 from cocite.errors import UsageError
+from cocite.graph import Graph
+from cocite.graph.partitions import is_blocked
+from cocite.io.remote import Sending, copied, is_url
 from cocite.measures import DECAY, Measure
 from cocite.measures.evidence import FLOOR_WORDS, FLOORS
 from cocite.measures.results import MeasuresDocument
@@ -63,7 +65,7 @@ def index(
     graph: str,
     output: str,
     options: IndexOptions,
-    limits: Limits,
+    limits: flags.Limits,
     cluster: str | None,
     source: SourceOptions,
     show: Show,
@@ -74,14 +76,11 @@ def index(
     build, repeat the command. The same --seed gives the same index, regardless of threads, memory,
     blocks and shards.
     """
-    from cocite.graph import Graph
-    from cocite.graph.partitions import is_blocked
     from cocite.index.build import IndexBuild
     from cocite.index.cluster import of_nodes, spread_on
     from cocite.index.plan import query_settings
     from cocite.index.results import BuildDocument
     from cocite.index.settings import chosen_options
-    from cocite.io.remote import Sending, copied, is_url
     from cocite.search.plan import expected_error, standard_errors
 
     built = chosen_options(options.settings_file, options)
@@ -255,7 +254,7 @@ _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
 def plan(
     graph: str,
     options: PlanOptions,
-    limits: Limits,
+    limits: flags.Limits,
     source: SourceOptions,
     show: Show,
 ) -> None:
@@ -297,7 +296,7 @@ def _refuse_building(index: str) -> None:
             )
 
 
-def _plan_batch(path: str, options: PlanOptions, limits: Limits, show: Show) -> None:
+def _plan_batch(path: str, options: PlanOptions, limits: flags.Limits, show: Show) -> None:
     from cocite.search import open_index
     from cocite.search.batch.run import plan_related_all
 
@@ -390,7 +389,6 @@ def merge(
     """
     from cocite.index.merge import open_merge
     from cocite.index.results import MergeDocument
-    from cocite.io.remote import Sending, is_url
 
     begin = clock()
     sending = Sending(output, "index", overwrite) if is_url(output) else None
@@ -438,7 +436,7 @@ def refresh(
     index: str,
     graph: str,
     options: RefreshOptions,
-    limits: Limits,
+    limits: flags.Limits,
     cluster: str | None,
     show: Show,
 ) -> None:
@@ -449,11 +447,9 @@ def refresh(
     queries. To resume an interrupted refresh, repeat the command. An index that is up to date does
     not change. A GRAPH with hardly any nodes of the index is refused.
     """
-    from cocite.graph import Graph
     from cocite.index.cluster import of_nodes, spread_on
     from cocite.index.refresh import RefreshBuild, graph_with_links
     from cocite.index.results import RefreshDocument
-    from cocite.io.remote import copied
 
     give_back_at_once()
     url = graph_url(graph)

@@ -12,7 +12,6 @@ import click
 
 from cocite.cli import flags
 from cocite.cli.commands.completion import node_names
-from cocite.cli.flags import Limits
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import (
     IndexSource,
@@ -67,7 +66,7 @@ def related(
     query: QueryOptions,
     unseen: UnseenOptions,
     source: IndexSource,
-    limits: Limits,
+    limits: flags.Limits,
     show: Show,
 ) -> None:
     """List the nodes most related to a node; the help is ``_RELATED``."""

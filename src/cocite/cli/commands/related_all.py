@@ -11,7 +11,6 @@ import click
 
 from cocite.cli import flags
 from cocite.cli.console import Stages, say
-from cocite.cli.flags import Limits
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import IndexSource, asks, opened, show_refining
 from cocite.cli.output import Reply, Show, counted, facts_text, or_of
@@ -61,7 +60,7 @@ def related_all(
     output: OutputOptions,
     query: BatchOptions,
     source: IndexSource,
-    limits: Limits,
+    limits: flags.Limits,
     cluster: str | None,
     show: Show,
 ) -> None:
@@ -145,7 +144,7 @@ def summary_text(plan: BatchPlan) -> str:
 
 
 @contextmanager
-def _machines(cluster: str, limits: Limits) -> Iterator[Machines]:
+def _machines(cluster: str, limits: flags.Limits) -> Iterator[Machines]:
     from cocite.cluster.ray import Cluster
     from cocite.search.batch.run import Machines
 

@@ -16,7 +16,6 @@ from cocite.cli import flags
 from cocite.cli.commands.completion import node_names
 from cocite.cli.commands.related import is_open, numbers, unmet
 from cocite.cli.console import Stages, say
-from cocite.cli.flags import Limits
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import IndexSource, as_stored, asks, narrowing, opened, preparing
 from cocite.cli.output import Reply, Show, counted, facts_text, table_text
@@ -111,7 +110,7 @@ class _SimilarityQuery(NamedTuple):
     output: OutputOptions
     level: ScoreOptions
     source: IndexSource
-    limits: Limits
+    limits: flags.Limits
     show: Show
 
     def opened(self, path: str, named: Sequence[str] = ()) -> tuple[Index, dict[str, Any]]:

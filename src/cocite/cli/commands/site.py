@@ -18,7 +18,6 @@ import click
 
 from cocite.cli import CACHED, flags
 from cocite.cli.console import Stages, say
-from cocite.cli.flags import Limits
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import IndexSource, asks, is_links, opened, report_inputs
 from cocite.cli.output import Reply, Show, counted, facts_text, show_json
@@ -40,7 +39,7 @@ _EXAMPLES = 3
 @flags.takes(SiteOptions, "options")
 @flags.resources
 @flags.format
-def site(folder: str, options: SiteOptions, limits: Limits, show: Show) -> None:
+def site(folder: str, options: SiteOptions, limits: flags.Limits, show: Show) -> None:
     """Add a list of related pages to each page of FOLDER, based on the links between them.
 
     \b
@@ -123,7 +122,7 @@ _WAIT = 250
 @asks
 @flags.resources
 @flags.format
-def watch(watched: str, source: IndexSource, limits: Limits, show: Show) -> None:
+def watch(watched: str, source: IndexSource, limits: flags.Limits, show: Show) -> None:
     """Keep the index of LINKS, a file of links or a folder of notes, pages or code, up to date.
 
     Rebuild the cached index whenever LINKS changes, so that it is ready for queries with the same
