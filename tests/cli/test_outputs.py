@@ -1,6 +1,8 @@
 """Ways to print: a verb hands over one reply, and a new way is one file and one line of a table."""
 
 import ast
+import csv
+import io
 import json
 import os
 import re
@@ -11,6 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import numpy as np
 import pytest
 
 import cocite
@@ -21,7 +24,8 @@ from cocite.graph.partitions import GraphDocument
 from cocite.index import StoredIndex
 from cocite.index.results import IndexDocument
 from cocite.index.verify import VerifyDocument
-from cocite.io.writers import GRAPHS, kinds_of
+from cocite.io.writers import GRAPHS, TABLES, check_output, kinds_of
+from cocite.io.writers.tables import safe_cell
 from cocite.measures.results import MeasuresDocument
 from cocite.ranking import pagerank
 from cocite.ranking.figures import RankDocument
@@ -225,7 +229,7 @@ READ = [chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))]
 READ += ["\u202e", "\u2066", "\u2028", "\u061c", "\ufeff"]
 ODD = ["a\u2028b", "web\u061cgpj.exe", "\ufeffx"]
 """Names that may be stored; those that ``ingest`` refuses are in ``io/test_unnamed.py``."""
-PLAIN = ["plain", "Ünïcode", "日本語", "עברית", "العربية", "a b\nc\td", "e\u0301", "👩\u200d💻"]
+TEXTS = ["plain", "Ünïcode", "日本語", "עברית", "العربية", "a b\nc\td", "e\u0301", "👩\u200d💻"]
 
 
 @pytest.mark.parametrize("sign", READ)
@@ -237,7 +241,7 @@ def test_no_sign_that_is_read_is_printed(sign: str) -> None:
     assert json.loads(told) == f"a{sign}b"
 
 
-@pytest.mark.parametrize("text", PLAIN)
+@pytest.mark.parametrize("text", TEXTS)
 def test_text_is_what_it_was(text: str) -> None:
     assert printable(text) == text
     assert printable_json(text) == text
@@ -263,3 +267,98 @@ def test_text_of_wrong_calls_is_shown_not_obeyed(capsys: pytest.CaptureFixture[s
         for voice in ([], ["--log-json"]):
             assert main([*words, *voice]) != 0
     assert not set(READ).intersection(capsys.readouterr().err)
+
+
+# -- ``--safe-csv``: formulas are text; all else stays ---------------------------------
+
+
+EVIL = ["=1+1", "+1", "-1", "@SUM(A1)", "\uff1dcmd", "=a,b", '="q"']
+TITLE = "=HYPERLINK(0)"
+PLAIN = ["a", "'=1", "1-2", "a=b"]
+VERBS = [
+    "related i {0}",
+    "similarity i {0} {1}",
+    "why i {0} {1}",
+    "nodes i -k 20",
+    "rank g -k 20",
+]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("safe")
+    rows = [(hub, name) for hub in ("=h", "k") for name in (*EVIL, *PLAIN)]
+    graph = cocite.ingest(rows, titles={"a": TITLE, "+1": TITLE}, output=folder / "g")
+    cocite.build(graph, folder / "i", samples=20, measure="psimrank")
+    return folder
+
+
+def safe(cell: str) -> str:
+    """By a plain twin."""
+    return "'" + cell if cell[:1] in set("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20") - {""} else cell
+
+
+def cells(text: str, sign: str = ",") -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text, newline=""), delimiter=sign))
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_what_is_printed(
+    folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    monkeypatch.chdir(folder)
+    asked = [word.format(EVIL[0], EVIL[3]) for word in verb.split()]
+    printed = []
+    for more in ([], ["--safe-csv"]):
+        printed.append(shell([*asked, "--format", "csv", *more]).out)
+    before, after = map(cells, printed)
+    assert [[safe(cell) for cell in row] for row in before] == after
+    assert before != after
+    for form in ("table", "json"):
+        shown = []
+        for more in ([], ["--safe-csv"]):
+            shown.append(shell([*asked, "--format", form, *more]).out)
+        assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("ending", [".csv", ".tsv"])
+@pytest.mark.parametrize("verb", ["rank g", "all-pairs g", "related-all i", "related-all i --ids"])
+def test_what_is_written(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, ending: str
+) -> None:
+    monkeypatch.chdir(folder)
+    found = []
+    for name, more in (("plain", []), ("safe", ["--safe-csv"])):
+        path = tmp_path / (name + ending)
+        assert main([*verb.split(), "-o", str(path), *more]) == 0
+        found.append(cells(path.read_text("utf-8"), "\t" if ending == ".tsv" else ","))
+    before, after = found
+    assert [[safe(cell) for cell in row] for row in before] == after
+    assert before != after  # with --ids it is titles
+
+
+@pytest.mark.parametrize("ending", [".parquet", ".jsonl", ".arrow"])
+def test_kinds_with_types_are_as_they_were(tmp_path: Path, ending: str) -> None:
+    assert ending in TABLES
+    columns = {"node": np.array(EVIL, object), "rank": -np.arange(len(EVIL), dtype=float)}
+    for name, chosen in (("plain", False), ("safe", True)):
+        target = check_output(tmp_path / (name + ending), False, safe=chosen)
+        target.write_table([columns], {"node": "VARCHAR", "rank": "DOUBLE"})
+    plain, other = (tmp_path / (name + ending) for name in ("plain", "safe"))
+    assert plain.read_bytes() == other.read_bytes()
+
+
+def test_numbers_stay_and_what_does_not_exist_is_empty(tmp_path: Path) -> None:
+    values = [-1.5, float("nan"), 1e-9]
+    names = ["\tx", None, "\r-"]
+    columns = {"node": np.array(names, object), "rank": np.array(values)}
+    target = check_output(tmp_path / "x.csv", False, safe=True)
+    target.write_table([columns], {"node": "VARCHAR", "rank": "DOUBLE"})
+    text = (tmp_path / "x.csv").read_bytes().decode()
+    (_, first, second, third) = csv.reader(io.StringIO(text, newline=""))
+    assert first == ["'\tx", "-1.5"]
+    assert second[0] == ""
+    assert third[0] == "'\r-"
+    assert [safe_cell(value) for value in (-1, -1.5, None, True, "", "a")] == [
+        *(-1, -1.5, None, True, "", "a")
+    ]
