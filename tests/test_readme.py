@@ -120,26 +120,23 @@ def test_the_chart_of_the_landing_page_is_that_of_the_results() -> None:
 
 
 @pytest.mark.parametrize(
-    "study", [defaults, embeddings, suites], ids=["defaults", "embeddings", "suites"]
+    "study",
+    [defaults, embeddings, suites, related_all, intervals],
+    ids=["defaults", "embeddings", "suites", "related_all", "intervals"],
 )
-def test_the_tables_of_the_default_are_those_of_the_results(study: ModuleType) -> None:
+def test_tables_are_those_of_the_results(study: ModuleType) -> None:
     text = study.BLOCK.document.read_text("utf-8")
     assert study.BLOCK.begin in text
-    assert study.BLOCK.within(text, json.loads(study.BLOCK.results.read_text())) == text
+    assert study.BLOCK.within(text, json.loads(study.BLOCK.results.read_text("utf-8"))) == text
 
 
 def test_how_fast_a_batch_is_is_that_of_the_results() -> None:
-    block = related_all.BLOCK
-    results, text = json.loads(block.results.read_text("utf-8")), block.document.read_text("utf-8")
-    assert block.within(text, results) == text
+    results = json.loads(related_all.BLOCK.results.read_text("utf-8"))
     assert related_all.in_words(results) in " ".join(START.read_text("utf-8").split())
 
 
-def test_the_table_of_intervals_is_that_of_the_results() -> None:
-    """And says what is aimed at: half of Bernstein's width, as often inside as it says."""
-    block = intervals.BLOCK
-    results, text = json.loads(block.results.read_text("utf-8")), block.document.read_text("utf-8")
-    assert block.within(text, results) == text
+def test_intervals_are_half_of_bernsteins_and_contain_as_often_as_they_say() -> None:
+    results = json.loads(intervals.BLOCK.results.read_text("utf-8"))
     rows = {(row["pairs"], row["samples"], row["bound"]): row for row in results["rows"]}
     assert len(rows) == 12
     for row in rows.values():
