@@ -39,13 +39,13 @@ from cocite.search.searcher import Query, Searcher, checked_option
 from cocite.storage import kind_of
 
 if TYPE_CHECKING:
+    from cocite.cluster.ray import Cluster
     from cocite.search.batch.run import BatchReport
     from cocite.search.explainer import Why, WhyTogether
     from cocite.search.pairs import Progress, Similarities
     from cocite.search.refine.candidates import Refiner
     from cocite.search.related_graph import RelatedGraph
     from cocite.search.remote.index import Answered, RemoteShards
-    from cocite.search.remote.replicas import OnCluster
     from cocite.search.source import GivenGraph, RanksLike
     from cocite.search.unseen import LinksLike, UnseenNode
 
@@ -543,7 +543,7 @@ def open_index(
     threads: int | None = None,
     memory: str | int | None = None,
     verify: bool = True,
-    cluster: str | OnCluster | None = None,
+    cluster: str | Cluster | None = None,
     options: ShardOptions | None = None,
     **given: Any,
 ) -> Index:

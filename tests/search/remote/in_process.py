@@ -106,7 +106,7 @@ class InProcess(Clock):
 
         def watched(self_: ReplicaSet, *arguments: Any, **more: Any) -> None:
             init(self_, *arguments, **more)
-            if self_._cluster is self:
+            if arguments[0] is self:
                 self.looks.append(self_.look)
 
         patch.setattr(ReplicaSet, "__init__", watched)

@@ -43,7 +43,7 @@ def opened(index: Index, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
         cluster, stored = InProcess(NODES), of.stored
         cluster.rule(monkeypatch)
         company = ReplicaSet(
-            cluster,
+            cluster,  # type: ignore[arg-type]
             str(stored.store.path),
             marked(stored),
             shards=shards,

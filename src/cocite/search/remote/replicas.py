@@ -15,9 +15,11 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from cocite.deadline import check
 from cocite.errors import (
@@ -40,39 +42,11 @@ from cocite.search.remote.index import (
     spread_parts,
 )
 
+if TYPE_CHECKING:
+    from cocite.cluster.ray import Actor, Answer, Cluster
+
 _SILENCES = 2
 """Number of consecutive queries that a server may miss."""
-
-
-class Breaker:
-    """The circuit breaker of a server, whose owner must hold a lock."""
-
-    def __init__(self) -> None:
-        self.open = True
-        """Whether the server gets no queries; true until its first response."""
-        self.opened = 0
-        """How often a closed breaker opened."""
-        self.fault = "it has not responded yet"
-        self._silent = 0
-
-    def answered(self) -> None:
-        """Record an answer."""
-        self.open, self._silent, self.fault = False, 0, ""
-
-    def silent(self) -> None:
-        """Record a timeout of a query that other servers answered."""
-        self._silent += 1
-        if self._silent >= _SILENCES:
-            self._opens("it does not answer queries")
-
-    def failed(self, fault: str) -> None:
-        """Record a failure."""
-        self._opens(fault)
-
-    def _opens(self, fault: str) -> None:
-        if not self.open:
-            self.opened += 1
-        self.open, self._silent, self.fault = True, 0, fault
 
 
 _LOOKS = 0.2
@@ -82,74 +56,78 @@ _SLICE = 0.05
 _SMOOTH = 0.1
 _PATIENCE = 30.0
 """Seconds that a query waits for the first shard if it has no deadline."""
-Answer = Any
 
 
-class OnCluster(Protocol):
-    """The interface for remote calls: ``cluster.ray.Cluster``, or a fake in tests."""
-
-    def nodes(self) -> Sequence[Any]:
-        """Return all nodes."""
-
-    def actors(
-        self,
-        kind: Any,
-        arguments: Sequence[Sequence[Any]],
-        *,
-        threads: int,
-        memory: int,
-        restarts: int,
-        nodes: Sequence[str] | None = None,
-    ) -> Sequence[Any]:
-        """Start a server per row of ``arguments``, on the nodes with these ids."""
-
-    def get(self, answer: Answer, seconds: float | None = None) -> Any:
-        """Wait for a call, and return its result."""
-
-    def wait(
-        self, answers: Sequence[Answer], seconds: float | None = None, *, least: int = 1
-    ) -> tuple[Sequence[Answer], Sequence[Answer]]:
-        """Wait for ``least`` calls; return the completed calls, and the others."""
-
-
+@dataclass(eq=False)
 class _Server:
-    def __init__(self, shard: int, replica: int, node: str, actor: Any) -> None:
-        self.shard, self.replica, self.node, self.actor = shard, replica, node, actor
-        self.breaker = Breaker()
-        self.waiting = 0
-        self.seconds = 0.0
-        self.samples = 0
-        self.probe: Answer | None = None
-        self.process: int | None = None
-        self.doubted = False
-        self.restarts = 0
-        self.refused: StoreError | None = None
+    """A server and its circuit breaker, which the owner must lock.
+
+    While ``open``, also until its first response, the server gets no queries; ``opened`` counts how
+    often it opened.
+    """
+
+    shard: int
+    replica: int
+    node: str
+    actor: Actor
+    open: bool = True
+    opened: int = 0
+    fault: str = "it has not responded yet"
+    silences: int = 0
+    waiting: int = 0
+    seconds: float = 0.0
+    samples: int = 0
+    probe: _Call | None = None
+    process: int | None = None
+    doubted: bool = False
+    restarts: int = 0
+    refused: StoreError | None = None
+
+    def answered(self) -> None:
+        self.open, self.silences, self.fault = False, 0, ""
+
+    def silent(self) -> None:
+        """Record a timeout of a query that other servers answered."""
+        self.silences += 1
+        if self.silences >= _SILENCES:
+            self.failed("it does not answer queries")
+
+    def failed(self, fault: str | Exception) -> None:
+        self.opened += not self.open
+        if isinstance(fault, WorkerLost):
+            fault = "its process or its node is lost, and is being restarted"
+        self.open, self.silences, self.fault = True, 0, str(fault) or type(fault).__name__
 
     def status(self) -> ShardStatus:
-        state = "left alone" if self.breaker.open else "answers"
         return ShardStatus(
             self.shard,
             self.replica,
             self.node,
             self.samples,
-            state,
-            self.breaker.fault,
+            "left alone" if self.open else "answers",
+            self.fault,
             self.waiting,
             round(self.seconds, 6),
-            self.breaker.opened,
+            self.opened,
             self.restarts,
         )
 
 
-def _fault(error: Exception) -> str:
-    if isinstance(error, WorkerLost):
-        return "its process or its node is lost, and is being restarted"
-    return str(error) or type(error).__name__
-
-
+@dataclass(eq=False)
 class _Call:
-    def __init__(self, server: _Server, answer: Answer) -> None:
-        self.server, self.answer, self.began = server, answer, time.monotonic()
+    server: _Server
+    answer: Answer[Any]
+    began: float
+
+
+@dataclass
+class _Query:
+    """A query under way: replicas ``tried`` by shard, pending ``calls``, and responses by shard."""
+
+    request: ShardRequest
+    tried: dict[int, set[int]] = field(default_factory=dict)
+    calls: list[_Call] = field(default_factory=list)
+    found: dict[int, dict[int, ShardResponse]] = field(default_factory=dict)
 
 
 class ReplicaSet:
@@ -157,7 +135,7 @@ class ReplicaSet:
 
     def __init__(
         self,
-        cluster: OnCluster,
+        cluster: Cluster,
         path: str,
         mark: str,
         *,
@@ -194,72 +172,61 @@ class ReplicaSet:
 
     # -- queries --------------------------------------------------------------------------
 
-    def ask(self, wanted: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
+    def ask(self, request: ShardRequest, shards: int) -> list[tuple[int, dict[int, ShardResponse]]]:
         """Query ``shards`` shards; return (shard, responses by part), at least one.
 
         Raises :class:`QueryTimeout`, and the servers' error if all fail.
         """
         began = time.monotonic()
-        end, second = began + self.deadline, began + self.deadline / 2
-        found: dict[int, dict[int, ShardResponse]] = {}
-        asked: dict[int, set[int]] = {}
-        calls: list[_Call] = []
-        fault: CociteError | None = None
+        end = began + self.deadline
+        second = began + self.deadline / 2 if self.replicas > 1 else end
+        query, fault = _Query(request), None
         for shard in self._chosen(shards):
-            self._call(shard, wanted, asked, calls)
-        if not calls:  # wait for the first server to become available
-            for shard in range(self.shards):
-                self._call(shard, wanted, asked, calls, whoever=True)
+            self._call(query, shard)
+        if not query.calls:
+            self._call_all(query)
         while True:
             now = time.monotonic()
-            if len(found) == len(asked) or (found and now >= end):
+            if len(query.found) == len(query.tried) or (query.found and now >= end):
                 break
             check()
             if now > began + _PATIENCE:
-                self._give_up(calls, blamed=False)
+                self._give_up(query.calls, blamed=False)
                 raise fault or QueryTimeout(
                     f"none of {self.shards} shards of samples has answered within {_PATIENCE:g} "
                     "s: check the nodes with cocite cluster status"
                 )
-            next_look = second if self.replicas > 1 and now < second else end
-            wait = min(next_look - now, _SLICE) if next_look > now else _SLICE
-            done, _ = (
-                self._cluster.wait([call.answer for call in calls], wait) if calls else ([], [])
-            )
-            came = {id(each) for each in done}
-            for call in [call for call in calls if id(call.answer) in came]:
-                calls.remove(call)
-                shard = call.server.shard
+            wait = min([_SLICE, *(each - now for each in (second, end) if each > now)])
+            for call in self._completed(query.calls, wait):
+                query.calls.remove(call)
                 try:
-                    response = self._reported(call, end)
+                    response = self._response(call, end)
                 except CociteError as error:
                     fault = error
-                    self._call(shard, wanted, asked, calls)
-                    continue
-                if response is not None:
-                    found.setdefault(shard, response)
-            if self.replicas > 1 and time.monotonic() >= second:
-                second = float("inf")
-                for shard in set(asked) - set(found):
-                    self._call(shard, wanted, asked, calls)
-            if not calls and len(found) < len(asked):
-                if found:
+                    self._call(query, call.server.shard)
+                else:
+                    if response is not None:
+                        query.found.setdefault(call.server.shard, response)
+            if second < end and time.monotonic() >= second:
+                second = end
+                for shard in query.tried.keys() - query.found.keys():
+                    self._call(query, shard)
+            if not query.calls and len(query.found) < len(query.tried):
+                if query.found:
                     break  # the others have failed
                 time.sleep(_SLICE)
-                for shard in range(self.shards):
-                    asked[shard] = set()
-                    self._call(shard, wanted, asked, calls, whoever=True)
-        self._give_up([call for call in calls if call.server.shard not in found], blamed=True)
-        self._give_up([call for call in calls if call.server.shard in found], blamed=False)
-        return sorted(found.items())
+                self._call_all(query)
+        self._give_up([c for c in query.calls if c.server.shard not in query.found], blamed=True)
+        self._give_up([c for c in query.calls if c.server.shard in query.found], blamed=False)
+        return sorted(query.found.items())
 
     def _chosen(self, shards: int) -> list[int]:
         """Return ``shards`` available shards, least busy first; ties rotate."""
         with self._lock:
             loads = {
-                i: min(s.waiting for s in servers if not s.breaker.open)
+                i: min(s.waiting for s in servers if not s.open)
                 for i, servers in enumerate(self._servers)
-                if not all(s.breaker.open for s in servers)
+                if not all(s.open for s in servers)
             }
             if shards >= len(loads):
                 return list(loads)
@@ -268,35 +235,38 @@ class ReplicaSet:
         order = sorted(loads, key=lambda i: (loads[i], (i - turn) % self.shards))
         return order[:shards]
 
-    def _call(
-        self,
-        shard: int,
-        wanted: ShardRequest,
-        asked: dict[int, set[int]],
-        calls: list[_Call],
-        whoever: bool = False,
-    ) -> None:
+    def _call_all(self, query: _Query) -> None:
+        """Call a server of each shard, available or not, to wait for the first one."""
+        for shard in range(self.shards):
+            query.tried[shard] = set()
+            self._call(query, shard, whoever=True)
+
+    def _call(self, query: _Query, shard: int, whoever: bool = False) -> None:
         """Call a shard's next untried server; do nothing if all were tried."""
-        tried = asked.setdefault(shard, set())
+        tried = query.tried.setdefault(shard, set())
         with self._lock:
-            left = [
-                server
-                for server in self._servers[shard]
-                if server.replica not in tried and (whoever or not server.breaker.open)
-            ]
+            left = [s for s in self._servers[shard] if s.replica not in tried]
+            left = [s for s in left if whoever or not s.open]
             if not left:
                 return
-            server = min(left, key=lambda s: (s.breaker.open, s.waiting, s.seconds))
+            server = min(left, key=lambda s: (s.open, s.waiting, s.seconds))
             server.waiting += 1
         tried.add(server.replica)
+        began = time.monotonic()
         try:
-            calls.append(_Call(server, server.actor.call("tell", wanted)))
+            query.calls.append(_Call(server, server.actor.call("tell", query.request), began))
         except Exception as error:  # the transport may raise anything for a lost server
             self._failed(server, error)
-            with self._lock:
-                server.waiting -= 1
 
-    def _reported(self, call: _Call, end: float) -> dict[int, ShardResponse] | None:
+    def _completed(self, calls: Sequence[_Call], seconds: float) -> list[_Call]:
+        """Wait at most ``seconds`` for a call; return all completed ones."""
+        if not calls:
+            return []
+        done, _ = self._cluster.wait([call.answer for call in calls], seconds)
+        came = set(map(id, done))
+        return [call for call in calls if id(call.answer) in came]
+
+    def _response(self, call: _Call, end: float) -> dict[int, ShardResponse] | None:
         """Return a completed call's result; None if failed, late, or from another index."""
         server = call.server
         try:
@@ -305,8 +275,6 @@ class ReplicaSet:
             self._give_up([call], blamed=True)
             return None
         except Exception as error:
-            with self._lock:
-                server.waiting -= 1
             self._failed(server, error)
             if isinstance(error, CociteError):
                 raise
@@ -315,9 +283,9 @@ class ReplicaSet:
         with self._lock:
             server.waiting -= 1
             if mark != self._mark:
-                server.breaker.failed("it has another index")
+                server.failed("it has another index")
                 return None
-            server.breaker.answered()
+            server.answered()
             server.seconds += (_SMOOTH if server.seconds else 1.0) * (seconds - server.seconds)
         found: dict[int, ShardResponse] = response
         return found
@@ -328,13 +296,15 @@ class ReplicaSet:
         with self._lock:
             self._late += calls
             for call in calls if blamed else ():
-                call.server.breaker.silent()
+                call.server.silent()
                 call.server.doubted = True  # the process may be replaced
         self._wake.set()
 
     def _failed(self, server: _Server, error: Exception) -> None:
+        """Record the failure of a server's call."""
         with self._lock:
-            server.breaker.failed(_fault(error))
+            server.waiting -= 1
+            server.failed(error)
         self._wake.set()
 
     # -- servers --------------------------------------------------------------------------
@@ -342,7 +312,7 @@ class ReplicaSet:
     def status(self) -> list[ShardStatus]:
         """Return each server's state."""
         with self._lock:
-            return [server.status() for servers in self._servers for server in servers]
+            return [server.status() for server in chain(*self._servers)]
 
     def begin(self, seconds: float) -> int:
         """Wait at most ``seconds`` until all shards are available; return the number that are.
@@ -352,17 +322,16 @@ class ReplicaSet:
         """
         end = time.monotonic() + seconds
         while True:
-            alive = [any(not s.breaker.open for s in servers) for servers in self._servers]
-            refused = [s.refused for each in self._servers for s in each if s.refused]
-            if refused:
-                raise refused[0]
-            if all(alive) or (time.monotonic() > end and any(alive)):
+            alive = [any(not s.open for s in servers) for servers in self._servers]
+            for refused in filter(None, (s.refused for s in chain(*self._servers))):
+                raise refused
+            late = time.monotonic() > end
+            if all(alive) or (late and any(alive)):
                 return sum(alive)
-            if time.monotonic() > end:
+            if late:
                 raise ResourceError(
                     f"none of {self.shards} servers of samples has started within {seconds:g} s: "
-                    f"{self._servers[0][0].breaker.fault}. Check the nodes with cocite cluster "
-                    "status"
+                    f"{self._servers[0][0].fault}. Check the nodes with cocite cluster status"
                 )
             time.sleep(_SLICE)
 
@@ -382,60 +351,47 @@ class ReplicaSet:
     def _reap(self) -> None:
         with self._lock:
             late = list(self._late)
-        if not late:
-            return
-        done, _ = self._cluster.wait([call.answer for call in late], 0)
-        came = {id(each) for each in done}
+        done = self._completed(late, 0)
         with self._lock:
-            for call in [call for call in late if id(call.answer) in came]:
+            for call in done:
                 self._late.remove(call)
                 call.server.waiting -= 1
 
     def _probe(self) -> None:
-        servers = [
-            s
-            for each in self._servers
-            for s in each
-            if s.breaker.open or s.doubted or not s.samples
-        ]
+        servers = [s for s in chain(*self._servers) if s.open or s.doubted or not s.samples]
         for server in servers:
             if server.probe is None:
                 with suppress(Exception):
-                    server.probe = server.actor.call("holds")
-        asked = [server for server in servers if server.probe is not None]
-        if not asked:
-            return
-        done, _ = self._cluster.wait([server.probe for server in asked], _LOOKS / 4)
-        came = {id(each) for each in done}
-        for server in [server for server in asked if id(server.probe) in came]:
-            probe, server.probe = server.probe, None
+                    call = server.actor.call("holds")
+                    server.probe = _Call(server, call, time.monotonic())
+        probes = [server.probe for server in servers if server.probe is not None]
+        for probe in self._completed(probes, _LOOKS / 4):
+            server = probe.server
+            server.probe = None
             try:
-                holds: Holds = self._cluster.get(probe, _LOOKS)
+                holds: Holds = self._cluster.get(probe.answer, _LOOKS)
             except Exception as error:
                 with self._lock:
-                    server.breaker.failed(_fault(error))
+                    server.failed(error)
                     server.refused = error if isinstance(error, StoreError) else None
                 continue
             with self._lock:
                 server.samples = holds.samples
-                if server.process not in (None, holds.process):
-                    server.restarts += 1
+                server.restarts += server.process not in (None, holds.process)
                 server.process, server.doubted = holds.process, False
-                if holds.mark == self._mark:
-                    if server.breaker.open:  # only answered queries reset a closed breaker
-                        server.breaker.answered()
-                else:
-                    server.breaker.failed("it has another index")
+                if holds.mark != self._mark:
+                    server.failed("it has another index")
+                elif server.open:  # only answered queries reset a closed breaker
+                    server.answered()
 
     def close(self) -> None:
         """Stop the servers."""
         self._stop.set()
         self._wake.set()
         self._watcher.join()
-        for servers in self._servers:
-            for server in servers:
-                with suppress(Exception):
-                    server.actor.kill()
+        for server in chain(*self._servers):
+            with suppress(Exception):
+                server.actor.kill()
         if self._ended is not None:
             self._ended()
 
@@ -446,9 +402,7 @@ _EACH = 2
 """Default number of shards per node; with several, a node recovers step by step."""
 
 
-def open_spread(
-    stored: StoredIndex, cluster: str | OnCluster, options: ShardOptions
-) -> RemoteShards:
+def open_spread(stored: StoredIndex, cluster: str | Cluster, options: ShardOptions) -> RemoteShards:
     """Open an index's shards on a cluster.
 
     If ``cluster`` is an address, closing the index disconnects from the cluster. Raises
@@ -461,21 +415,21 @@ def open_spread(
         raise UsageError(
             f"shards is {shards!r}; the index has {most} samples to distribute: choose 1 to {most}"
         )
-    reached, ended = cluster, None
-    if isinstance(reached, str):
-        from cocite.cluster.ray import Cluster
+    with ExitStack() as undo:
+        ended = None
+        if isinstance(cluster, str):
+            from cocite.cluster.ray import Cluster
 
-        own = Cluster.connect(reached)
-        reached, ended = own, own.close
-    try:
-        nodes = sum(1 for node in reached.nodes() if node.alive and node.cpus)
+            cluster = Cluster.connect(cluster)
+            ended = undo.callback(cluster.close)
+        nodes = sum(1 for node in cluster.nodes() if node.alive and node.cpus)
         if replicas > nodes:
             raise UsageError(
                 f"replicas is {replicas!r}; each needs its own node, and the cluster has {nodes}: "
                 f"choose 1 to {nodes}"
             )
         company = ReplicaSet(
-            reached,
+            cluster,
             str(Path(stored.store.path).absolute()),
             marked(stored),
             shards=shards or min(most, _EACH * nodes),
@@ -483,13 +437,9 @@ def open_spread(
             deadline=options.deadline / 1000,
             ended=ended,
         )
-    except BaseException:
-        if ended is not None:
-            ended()
-        raise
-    try:
+        undo.pop_all()
+        undo.callback(company.close)  # which disconnects, too
         company.begin(_BEGIN)
-        return RemoteShards(stored, company)
-    except BaseException:
-        company.close()
-        raise
+        found = RemoteShards(stored, company)
+        undo.pop_all()
+    return found
