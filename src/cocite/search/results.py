@@ -1,10 +1,9 @@
 """Answers as documents: a query with its effective settings, and the result.
 
-``of`` queries the index and creates the document. If an index has lost samples
-(``index/stored.py``), ``samples`` counts those that answered, and ``missing_samples`` describes the
-others. A refined answer has ``target_error`` and ``error_bound``; the bound exceeds the target if
-reaching the target costs too much. A ``RelatedDocument`` also computes
-:attr:`Hits.certain_ranks`.
+``of`` queries the index. If an index has lost samples (``index/stored.py``), ``samples`` counts
+those that answered, and ``missing_samples`` describes the others. A refined answer has
+``target_error`` and ``error_bound``; the bound exceeds the target if reaching the target costs too
+much.
 """
 
 from __future__ import annotations
@@ -104,41 +103,35 @@ class RelatedDocument(Document):
             index.titles_of(names),
         )
 
+    def _columns(self, *more: str) -> dict[str, Sequence[Any]]:
+        """Return the hits by column, with those of ``more`` that the answer has."""
+        found: dict[str, Sequence[Any]] = {
+            "rank": range(self.offset + 1, self.offset + 1 + len(self.hits))
+        }
+        found |= {name: [getattr(hit, name) for hit in self.hits] for name in Hit._fields}
+        extra = {
+            "pagerank": self.pageranks,
+            "title": self.titles and [hit.title for hit in self.hits],
+        }
+        return found | {name: column for name in more if (column := extra[name]) is not None}
+
     def facts(self) -> dict[str, Any]:
         """Return the fields as JSON: ``node``, or ``nodes`` with ``aggregate``; hits with ranks."""
         inside = *INSIDE, "nodes", "aggregate", "order", "pageranks"
         facts = without(super().facts(), inside if self.total is not None else (*inside, "total"))
-        ranked = enumerate(self.hits, self.offset + 1)
-        hits = [{"rank": rank, **hit._asdict()} for rank, hit in ranked]
-        if self.titles is not None:
-            hits = [each | {"title": hit.title} for each, hit in zip(hits, self.hits, strict=True)]
         if self.pageranks is not None:
             facts["order"] = self.order
-            pairs = zip(hits, self.pageranks, strict=True)
-            hits = [each | {"pagerank": pagerank} for each, pagerank in pairs]
-        facts["hits"] = hits
-        asked: dict[str, Any] = {"node": self.nodes[0]}
-        if self.titles is not None:
-            asked["title"] = self.titles[0] or None
+        facts["hits"] = _objects(self._columns("title", "pagerank"))
+        titles = [title or None for title in self.titles or ()]
+        asked: dict[str, Any] = {"node": self.nodes[0]} | ({"title": titles[0]} if titles else {})
         if self.aggregate is not None:
             asked = {"nodes": list(self.nodes), "aggregate": self.aggregate}
-            if self.titles is not None:
-                asked["titles"] = [title or None for title in self.titles]
+            asked |= {"titles": titles} if titles else {}
         return asked | facts | self.loss
 
     def rows(self) -> ResultRows:
         """Return a row per hit, with a PageRank if the order uses PageRank."""
-        titles: tuple[str, ...] = ("rank", *Hit._fields)
-        rows: list[tuple[Any, ...]] = [
-            (i, *hit) for i, hit in enumerate(self.hits, self.offset + 1)
-        ]
-        if self.pageranks is not None:
-            titles = *titles, "pagerank"
-            rows = [(*row, rank) for row, rank in zip(rows, self.pageranks, strict=True)]
-        if self.titles is not None:
-            titles = *titles, "title"
-            rows = [(*row, hit.title) for row, hit in zip(rows, self.hits, strict=True)]
-        return ResultRows(titles, rows)
+        return _table(self._columns("pagerank", "title"))
 
 
 @dataclass(frozen=True)
@@ -179,9 +172,8 @@ class SimilarityDocument(Document):
 
     def rows(self) -> ResultRows:
         """Return one row: the pair and its score."""
-        titled = titles_of_pair(self.titles)
-        titles = ("a", "b", *Score._fields, *titled)
-        return ResultRows(titles, [(self.a, self.b, *self.found, *titled.values())])
+        row = {"a": self.a, "b": self.b} | self.found._asdict() | titles_of_pair(self.titles)
+        return ResultRows(list(row), [list(row.values())])
 
 
 @dataclass(frozen=True)
@@ -206,19 +198,19 @@ class PairsDocument(Document):
         if self.output is not None:
             written = {"output": self.output, "pairs": len(self.pairs), "seconds": self.seconds}
             return facts | written | self.loss
-        titles, rows = self.rows()
-        return facts | {"pairs": [dict(zip(titles, row, strict=True)) for row in rows]} | self.loss
+        return facts | {"pairs": _objects(self._columns())} | self.loss
 
     def rows(self) -> ResultRows:
         """Return a row per pair; if the pairs were written to a file, a row per fact."""
-        if self.output is not None:
-            return super().rows()
+        return super().rows() if self.output is not None else _table(self._columns())
+
+    def _columns(self) -> dict[str, Any]:
         columns: dict[str, Any] = {"a": self.pairs.a, "b": self.pairs.b}
         columns |= {title: getattr(self.pairs, title).tolist() for title in Score._fields}
         if self.titles is not None:
             for title, texts in zip(("a_title", "b_title"), self.titles, strict=True):
                 columns[title] = [text or None for text in texts]
-        return ResultRows(list(columns), zip(*columns.values(), strict=True))
+        return columns
 
 
 @dataclass(frozen=True)
@@ -311,7 +303,7 @@ class WhyDocument(Document):
 
     def rows(self) -> ResultRows:
         """Return a row per reason, with paths as JSON; then rows without ranks for other shares."""
-        titles = _WHY_TITLES if self.titles is None else (*_WHY_TITLES, "title")
+        titles = ("rank", *Reason._fields, *(["title"] if self.titles is not None else []))
         each = [(page.node, _why_rows(page.why, self.titles)) for page in self.pages]
         if self.aggregate is None:
             return ResultRows(titles, each[0][1])
@@ -333,11 +325,9 @@ def query_of(index: Index, settings: Mapping[str, AskValue]) -> tuple[str, str, 
 
 def loss_of(index: Index) -> dict[str, Any]:
     """Return fields on missing samples, and the number of pages excluded for too many links."""
-    found: dict[str, Any] = (
-        {"samples": index.samples, "missing_samples": index.missing_samples}
-        if index.missing_samples
-        else {}
-    )
+    found: dict[str, Any] = {}
+    if index.missing_samples:
+        found = {"samples": index.samples, "missing_samples": index.missing_samples}
     answered = index.answered
     if answered is not None and answered.shards < answered.of:
         shards = {"answered": answered.shards, "of": answered.of}
@@ -370,10 +360,16 @@ def without(facts: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
     return {name: value for name, value in facts.items() if name not in names}
 
 
-# -- rows of reasons ---------------------------------------------------------------------
+def _table(columns: Mapping[str, Sequence[Any]]) -> ResultRows:
+    return ResultRows(list(columns), zip(*columns.values(), strict=True))
 
 
-_WHY_TITLES = ("rank", *Reason._fields)
+def _objects(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Return a dictionary per row."""
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+# -- reasons -----------------------------------------------------------------------------
 
 
 _Titles = Mapping[str, str] | None
@@ -383,13 +379,11 @@ _Titles = Mapping[str, str] | None
 def _titles_in(index: Index, asked: Sequence[str], reasons: Sequence[Reason]) -> _Titles:
     if index.titles is None:
         return None
-    names = [*map(str, asked), *(r.node for r in reasons if r.links != NO_LINKS)]
-    ids = {
-        name: index.nodes.find(name) for name in dict.fromkeys(names)
-    }  # some may have been removed
-    named = {name: node for name, node in ids.items() if node is not None}
-    found = index.titles.of(np.fromiter(named.values(), np.int64, len(named)))
-    return {name: title for name, title in zip(named, found, strict=True) if title}
+    names = dict.fromkeys([*map(str, asked), *(r.node for r in reasons if r.links != NO_LINKS)])
+    # Some may have been removed from the graph.
+    ids = {name: node for name in names if (node := index.nodes.find(name)) is not None}
+    found = index.titles.of(np.fromiter(ids.values(), np.int64, len(ids)))
+    return {name: title for name, title in zip(ids, found, strict=True) if title}
 
 
 def _title_of(node: str, titles: _Titles) -> dict[str, str | None]:
@@ -397,28 +391,23 @@ def _title_of(node: str, titles: _Titles) -> dict[str, str | None]:
 
 
 def _reasons(reasons: Sequence[Reason], titles: _Titles) -> list[dict[str, Any]]:
-    pages = None if titles is None else {**titles}
+    words = None if titles is None else dict[str, str]()
     return [
-        reason._asdict()
-        | _title_of(reason.node, {} if pages and reason.links == NO_LINKS else pages)
+        reason._asdict() | _title_of(reason.node, words if reason.links == NO_LINKS else titles)
         for reason in reasons
     ]
 
 
-def _why_rows(why: Why, titles: _Titles) -> list[tuple[Any, ...]]:
-    rows: list[tuple[Any, ...]] = [
-        (
-            *(rank, *reason[:5]),
-            *(json.dumps(path, ensure_ascii=False) for path in reason[5:]),
-            *(each["title"] for each in [title_of_reason] if titles is not None),
-        )
-        for rank, (reason, title_of_reason) in enumerate(
-            zip(why.reasons, _reasons(why.reasons, titles), strict=True), 1
-        )
+def _why_rows(why: Why, titles: _Titles) -> list[list[Any]]:
+    rows = [
+        [rank]
+        + [
+            json.dumps(value, ensure_ascii=False) if name.startswith("path") else value
+            for name, value in reason.items()
+        ]
+        for rank, reason in enumerate(_reasons(why.reasons, titles), 1)
     ]
-    for share, shown in ((why.remaining, why.others > 0), (why.unattributed, why.unattributed > 0)):
-        if shown:
-            rows.append(
-                (None, None, share, *[None] * (len(_WHY_TITLES) - 3 + (titles is not None)))
-            )
+    rest = [None] * (len(Reason._fields) - 2 + (titles is not None))
+    rows += [[None, None, why.remaining, *rest]] * (why.others > 0)
+    rows += [[None, None, why.unattributed, *rest]] * (why.unattributed > 0)
     return rows
