@@ -66,6 +66,20 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(batches, "_OUT_ROWS", 60)
 
 
+def interrupted(
+    index: Index, output: Path, stage: str = "relating", least: int = 1, **options: Any
+) -> list[str]:
+    """Leave an unfinished batch, stopped in a stage when so much is done; return the notes."""
+
+    def stop(now: str, done: int, total: int) -> None:
+        if now == stage and done >= least:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        related_all(index, output, progress=stop, **options)
+    return getattr(stopped.value, "__notes__", [])
+
+
 # -- what it says -------------------------------------------------------------------------
 
 
@@ -171,15 +185,8 @@ def test_threads_and_pieces_change_no_byte(
 @pytest.mark.parametrize("after", [0, 1, 16, 200, 409])
 def test_interrupted_batch_resumes_to_bytes(index: Index, tmp_path: Path, after: int) -> None:
     related_all(index, tmp_path / "whole.parquet", 5, threads=2)
-
-    def stop(stage: str, done: int, total: int) -> None:
-        if stage == "relating" and done >= after:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt) as stopped:
-        related_all(index, tmp_path / "x.parquet", 5, progress=stop)
     kept = -(-after // 16) * 16
-    assert stopped.value.__notes__ == [
+    assert interrupted(index, tmp_path / "x.parquet", least=after, k=5) == [
         f"the hits of {min(kept, len(index.nodes))} of {len(index.nodes)} nodes are kept in "
         f"{tmp_path / 'x.parquet.building'}: repeat the command to continue"
     ]
@@ -195,13 +202,7 @@ def test_interrupted_batch_resumes_to_bytes(index: Index, tmp_path: Path, after:
 
 def test_an_interruption_while_writing_keeps_all_hits(index: Index, tmp_path: Path) -> None:
     related_all(index, tmp_path / "whole.csv", 5)
-
-    def stop(stage: str, done: int, total: int) -> None:
-        if stage == "writing" and done:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        related_all(index, tmp_path / "x.csv", 5, progress=stop)
+    interrupted(index, tmp_path / "x.csv", "writing", k=5)
     assert related_all(index, tmp_path / "x.csv", 5).nodes == 0
     assert (tmp_path / "x.csv").read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
@@ -209,13 +210,7 @@ def test_an_interruption_while_writing_keeps_all_hits(index: Index, tmp_path: Pa
 @pytest.mark.usefixtures("small")
 def test_a_piece_whose_bytes_rotted_is_made_again(index: Index, tmp_path: Path) -> None:
     output = tmp_path / "x.csv"
-
-    def stop(stage: str, done: int, total: int) -> None:
-        if done >= 100:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        related_all(index, output, 5, progress=stop)
+    interrupted(index, output, least=100, k=5)
     pieces = tmp_path / "x.csv.building" / "pieces"
     content = bytearray(pieces.read_bytes())
     content[len(content) // 2] ^= 1
@@ -228,17 +223,6 @@ def test_a_piece_whose_bytes_rotted_is_made_again(index: Index, tmp_path: Path) 
 
 
 # -- what is refused ----------------------------------------------------------------------
-
-
-def interrupted(index: Index, output: Path, **options: Any) -> None:
-    """Leave an unfinished batch, of which something is there."""
-
-    def stop(stage: str, done: int, total: int) -> None:
-        if done or stage != "relating":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        related_all(index, output, progress=stop, **options)
 
 
 @pytest.mark.parametrize(
@@ -279,12 +263,6 @@ def test_names_or_ids_is_decided_when_writing(index: Index, tmp_path: Path) -> N
     assert (tmp_path / "x.parquet").read_bytes() == (tmp_path / "y.parquet").read_bytes()
 
 
-def test_an_unknown_node_is_told_before_any_work(index: Index, tmp_path: Path) -> None:
-    with pytest.raises(UnknownNode, match="no node is named 'alone 77'"):
-        related_all(index, tmp_path / "x.parquet", nodes=["alone 1", "alone 77"])
-    assert os.listdir(tmp_path) == []
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -293,13 +271,15 @@ def test_an_unknown_node_is_told_before_any_work(index: Index, tmp_path: Path) -
         ({"nodes": "alone 1"}, "nodes is a single text; give a list of names"),
         ({"color": "red"}, "psimrank has no setting 'color' when asking"),
         ({"threads": 0}, "threads"),
+        ({"nodes": ["alone 1", "alone 77"]}, "no node is named 'alone 77'"),
     ],
 )
 def test_a_wrong_option_is_told_before_any_work(
     index: Index, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(UsageError, match=message) as refused:
         related_all(index, tmp_path / "x.parquet", **options)
+    assert isinstance(refused.value, UnknownNode) == message.startswith("no node")
     assert os.listdir(tmp_path) == []
 
 

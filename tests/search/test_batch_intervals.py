@@ -16,6 +16,7 @@ from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.measures.ppr import MAX_EDGES, MIN_RESULTS
 from cocite.search import Index
+from tests.search.test_batch import interrupted, read
 
 TITLES = ["node", "rank", "related", "score", "stderr", "low", "high"]
 
@@ -47,14 +48,10 @@ def expected(index: Index, k: int = 4, **options: Any) -> list[tuple[Any, ...]]:
     ]
 
 
-def table(path: Path) -> list[tuple[Any, ...]]:
-    return duckdb.execute(f"SELECT * FROM '{path}'").fetchall()
-
-
 def test_where_they_take_no_samples_they_are_there(certified: Index, tmp_path: Path) -> None:
     asked: dict[str, Any] = {MAX_EDGES.name: 20, MIN_RESULTS.name: 5}
     certified.related_all(tmp_path / "all.parquet", 4, **asked)
-    found = table(tmp_path / "all.parquet")
+    found = read(tmp_path / "all.parquet")
     assert found == expected(certified, **asked)
     assert any(high > score for _, _, _, score, _, _, high in found)
     certified.related_all(tmp_path / "all.csv", 4, **asked)
@@ -66,7 +63,7 @@ def test_where_they_take_no_samples_they_are_there(certified: Index, tmp_path: P
     hits = [tuple(hit.values()) for line in lines for hit in line["hits"]]
     assert hits == [row[2:] for row in found]
     certified.related_all(tmp_path / "bare.parquet", 4, intervals=False, **asked)
-    assert table(tmp_path / "bare.parquet") == [row[:5] for row in found]
+    assert read(tmp_path / "bare.parquet") == [row[:5] for row in found]
 
 
 @pytest.mark.parametrize(
@@ -85,7 +82,7 @@ def test_of_samples_they_are_there_if_wanted(
 ) -> None:
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 32)
     index.related_all(tmp_path / "all.parquet", 4, intervals=True, **options)
-    assert table(tmp_path / "all.parquet") == expected(index, **options)
+    assert read(tmp_path / "all.parquet") == expected(index, **options)
     refined = "refine" in options
     index.related_all(tmp_path / "usual.parquet", 4, **options)
     titles = duckdb.execute(f"DESCRIBE SELECT * FROM '{tmp_path / 'usual.parquet'}'").fetchall()
@@ -93,17 +90,12 @@ def test_of_samples_they_are_there_if_wanted(
 
 
 def test_an_unfinished_batch_with_others_does_not_go_on(index: Index, tmp_path: Path) -> None:
-    def stop(stage: str, done: int, total: int) -> None:
-        if stage == "writing":
-            raise KeyboardInterrupt
-
     path = tmp_path / "all.parquet"
-    with pytest.raises(KeyboardInterrupt):
-        index.related_all(path, 4, intervals=True, progress=stop)
+    interrupted(index, path, "writing", 0, k=4, intervals=True)
     with pytest.raises(UsageError, match="intervals"):
         index.related_all(path, 4)
     index.related_all(path, 4, intervals=True)
-    assert table(path) == expected(index)
+    assert read(path) == expected(index)
     with pytest.raises(UsageError, match="confidence is 2"):
         index.related_all(tmp_path / "x.csv", 4, confidence=2)
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import cocite
+from cocite import Graph
 from cocite.errors import UsageError
 from cocite.options.query import INTERVALS
 from cocite.search.intervals import half_width
@@ -17,6 +18,12 @@ from tests.oracles import simrank as exact
 from tests.search.test_estimates import inlinks_of
 
 TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    rng = np.random.default_rng(9)
+    return make_graph(rng.integers(0, 30, (140, 2)).tolist(), range(30))
 
 
 def test_half_widths_are_the_formulas() -> None:
@@ -35,15 +42,13 @@ def test_half_widths_are_the_formulas() -> None:
 
 
 @pytest.mark.parametrize("measure", TWINS)
-def test_intervals_cover_the_truth(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
+def test_intervals_cover_the_truth(graph: Graph, tmp_path: Path, measure: str) -> None:
     """40 independent indexes x 62 of 435 pairs at a level of 80 %, by each bound.
 
     Pairs of one index are dependent, so the number of indexes counts: the mean of 40 shares, each
     of which lies in [0, 1] and is 0.8 or more on average, is below 0.8 - sqrt(ln(1e9) / 80), 0.29,
     once in 1e9 times (Hoeffding). In fact all bounds hold nearly always.
     """
-    rng = np.random.default_rng(9)
-    graph = make_graph(rng.integers(0, 30, (140, 2)).tolist(), range(30))
     truth = TWINS[measure](inlinks_of(graph), 0.6, 10)
     held: dict[str, list[float]] = {bound: [] for bound in INTERVALS}
     for seed in range(40):
@@ -76,35 +81,21 @@ def test_interval_margin(make_graph: MakeGraph, tmp_path: Path, measure: str, bo
         assert decay**12 <= found.high <= 1
 
 
-def test_a_higher_confidence_is_a_wider_interval(make_graph: MakeGraph, tmp_path: Path) -> None:
-    rng = np.random.default_rng(9)
-    graph = make_graph(rng.integers(0, 30, (140, 2)).tolist())
-    index = cocite.build(graph, tmp_path / "i", samples=400, measure="psimrank")
-    hits = [index.related(3, 5, confidence=level) for level in (0.5, 0.9, 0.999)]
-    for one, two in itertools.pairwise(hits):
-        assert [h.node for h in one] == [h.node for h in two]
-        assert all(b.low <= a.low and a.high <= b.high for a, b in zip(one, two, strict=True))
-    for hit in hits[1]:
-        assert hit[1:] == index.similarity(3, hit.node, confidence=0.9)
-
-
-def test_exact_scores_are_their_own_intervals(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_exact_scores_are_their_own_intervals(make_graph: MakeGraph) -> None:
     graph = make_graph([("h", "a"), ("h", "b"), ("g", "b")])
-    index = cocite.build(graph, tmp_path / "i", measure="cocitation")
+    index = cocite.build(graph, measure="cocitation")
     found = index.similarity("a", "b")
     assert found.low == found.score == found.high
     counted = index.similarity("b", "b", form="count")
     assert tuple(counted) == (2, 0, 2, 2)
-    push = cocite.build(graph, tmp_path / "p", measure="ppr")
+    push = cocite.build(graph, measure="ppr")
     found = push.similarity("h", "a", tolerance=0.01)
     assert found.low == found.score
     assert found.high == pytest.approx(found.score + 0.01)
 
 
-def test_hits_that_may_be_nothing_are_dropped(make_graph: MakeGraph, tmp_path: Path) -> None:
-    rng = np.random.default_rng(9)
-    graph = make_graph(rng.integers(0, 30, (140, 2)).tolist())
-    index = cocite.build(graph, tmp_path / "i", samples=20, measure="psimrank")
+def test_hits_that_may_be_nothing_are_dropped(graph: Graph) -> None:
+    index = cocite.build(graph, samples=20, measure="psimrank")
     for floor in (0, 0.1):
         everyone = index.related(3, 30, min_score=floor)
         sure = index.related(3, 30, min_score=floor, min_confidence=0.95)
@@ -113,12 +104,10 @@ def test_hits_that_may_be_nothing_are_dropped(make_graph: MakeGraph, tmp_path: P
         assert 0 < len(sure) < len(everyone)
 
 
-def test_a_certain_order_is_the_true_order(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_a_certain_order_is_the_true_order(graph: Graph) -> None:
     """At a failure of 1e-6 for all comparisons of a list, no list of 30 may be wrong."""
-    rng = np.random.default_rng(9)
-    graph = make_graph(rng.integers(0, 30, (140, 2)).tolist(), range(30))
     truth = exact.psimrank(inlinks_of(graph), 0.6, 10)
-    index = cocite.build(graph, tmp_path / "i", samples=4000, shard=500, measure="psimrank")
+    index = cocite.build(graph, samples=4000, shard=500, measure="psimrank")
     found = 0
     for node in range(30):
         hits = index.related(node, 8, confidence=1 - 1e-6)
@@ -129,9 +118,9 @@ def test_a_certain_order_is_the_true_order(make_graph: MakeGraph, tmp_path: Path
     assert found > 5
 
 
-def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph) -> None:
     edges = [("x", "a"), ("x", "b"), ("x", "c"), ("y", "a"), ("y", "b"), ("z", "c"), ("z", "d")]
-    index = cocite.build(make_graph(edges), tmp_path / "i", measure="cocitation")
+    index = cocite.build(make_graph(edges), measure="cocitation")
     hits = index.related("a")
     assert [hit.node for hit in hits] == ["b", "c"]
     assert hits.certain_ranks == 2
@@ -155,11 +144,6 @@ def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph, tmp_path: P
         ({"min_confidence": 2}, "confidence is 2"),
     ],
 )
-def test_wrong_levels_are_refused(
-    make_graph: MakeGraph, tmp_path: Path, options: dict[str, object], message: str
-) -> None:
-    index = cocite.build(
-        make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3, measure="psimrank"
-    )
+def test_wrong_levels_are_refused(graph: Graph, options: dict[str, object], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        index.related("a", **options)
+        cocite.build(graph, samples=3, measure="psimrank").related("3", **options)

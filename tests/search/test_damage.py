@@ -2,10 +2,12 @@
 the process, answers with what is no number, or leaves anything behind for the next.
 """
 
+import itertools
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +18,7 @@ import cocite
 from cocite import Graph
 from cocite.errors import Damaged
 from cocite.graph.name_files import match_names
+from cocite.graph.names import Names
 from cocite.index import StoredIndex
 from cocite.kernels.trees import SOUND, gather
 from cocite.search.source import find_graph
@@ -98,34 +101,33 @@ def test_no_bit_of_the_blocks_of_names_ends_the_process(stores: dict[str, Path])
     assert found["damaged"] > bits
 
 
-@pytest.mark.parametrize("block", [1, 2])
-@pytest.mark.parametrize("to", [2**31, 2**40, 2**63, 2**64 - 1])
-def test_misplaced_name_block_is_damage(make_graph: MakeGraph, block: int, to: int) -> None:
-    graph = make_graph([], NAMES)
-    blocks = np.array(graph.store.array("names.blocks"))
-    blocks[block] = to
-    change_file(graph.path, "names.blocks", blocks)
+def put(array: np.ndarray, place: int, value: int) -> np.ndarray:
+    array[place] = value
+    return array
+
+
+DAMAGED_NAMES: dict[str, tuple[str, Callable[[np.ndarray], np.ndarray], Callable[[Names], Any]]] = {
+    f"block {block} at {to}": (
+        "names.blocks",
+        lambda blocks, block=block, to=to: put(blocks, block, to),
+        lambda names, block=block: names.name(16 * block),
+    )
+    for block, to in itertools.product((1, 2), (2**31, 2**40, 2**63, 2**64 - 1))
+} | {
+    "no text": ("names.data", lambda data: put(data, 5, 0xFF), lambda names: names.name(0)),
+    "hashes": ("names.by_hash", lambda ids: ids | (2**32 - 1), lambda names: names.find("page 3")),
+    "order": ("names.by_name", lambda ids: ids | (2**32 - 1), lambda n: n.with_prefix("page")),
+}
+"""What is damaged: the file, how it changes, and a question that reads it."""
+
+
+@pytest.mark.parametrize("kind", DAMAGED_NAMES)
+def test_damaged_names_are_an_error(make_graph: MakeGraph, kind: str) -> None:
+    graph, (file, changed, ask) = make_graph([], NAMES), DAMAGED_NAMES[kind]
+    change_file(graph.path, file, changed(np.array(graph.store.array(file))))
     names = Graph.open(graph.path).names
     with pytest.raises(Damaged, match="its names are damaged"):
-        names.name(16 * block)
-
-
-def test_a_name_that_is_no_text_is_damage(make_graph: MakeGraph) -> None:
-    graph = make_graph([], NAMES)
-    data = np.array(graph.store.array("names.data"))
-    data[5] = 0xFF
-    change_file(graph.path, "names.data", data)
-    with pytest.raises(Damaged, match="its names are damaged"):
-        Graph.open(graph.path).names.name(0)
-
-
-@pytest.mark.parametrize("name", ["names.by_hash", "names.by_name"])
-def test_names_of_nodes_that_are_not_there_are_damage(make_graph: MakeGraph, name: str) -> None:
-    graph = make_graph([], NAMES)
-    change_file(graph.path, name, np.full(len(NAMES), 2**32 - 1, np.uint32))
-    names = Graph.open(graph.path).names
-    with pytest.raises(Damaged, match="its names are damaged"):
-        names.find("page 3") if name == "names.by_hash" else names.with_prefix("page")
+        ask(names)
 
 
 def test_hashes_out_of_order_are_damage_when_graphs_are_matched(make_graph: MakeGraph) -> None:
@@ -193,17 +195,11 @@ def test_what_is_no_number_is_never_answered(
     (file,) = (f.name for f in (tmp_path / "x").iterdir() if f.name.split(".", 1)[-1] == name)
     array = np.array(cocite.open(tmp_path / "x").stored.store.array(file))
     change_file(tmp_path / "x", file, np.full_like(array, value))
-    index, whole = (
-        cocite.open(tmp_path / "x"),
-        cocite.build(graph.path, measure="simrank", unweighted=True),
-    )
-    before = whole.related("page 3")
+    index = cocite.open(tmp_path / "x")
+    whole = cocite.build(graph.path, measure="simrank", unweighted=True)
+    before, asked = whole.related("page 3"), {"idf": True} if measure == "cocitation" else {}
     for ask in (
-        lambda: (
-            index.related("page 3", idf=True)
-            if measure == "cocitation"
-            else index.related("page 3")
-        ),
+        lambda: index.related("page 3", **asked),
         lambda: [index.similarity("page 3", other) for other in NAMES],
     ):
         try:

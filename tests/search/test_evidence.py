@@ -18,6 +18,7 @@ from tests.oracles import simrank as exact
 from tests.oracles.bounds import bernstein
 from tests.oracles.fusion import order
 from tests.oracles.graphs import Edges, graphs
+from tests.search.exact import scores
 
 FORMS = ("geometric", "exponential")
 TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
@@ -33,11 +34,6 @@ def rows_of(n: int, edges: Edges, direction: str) -> exact.Matrix:
     links = exact.dense(n, edges)
     rows = {"in": links, "out": links.T, "any": np.maximum(links, links.T)}
     return rows[direction]
-
-
-def scores(index: Index, **asked: Any) -> exact.Matrix:
-    names = list(index.nodes)
-    return np.array([[index.similarity(a, b, **asked).score for b in names] for a in names])
 
 
 def sorted_pairs(index: Index, node: object, **asked: Any) -> list[Hit]:
@@ -76,29 +72,25 @@ def test_evidence_converges(graph: Graph, tmp_path: Path, measure: str, directio
 @settings(max_examples=6)
 @given(
     graphs(max_nodes=10),
-    st.sampled_from(sorted(TWINS)),
-    st.sampled_from(["in", "out", "any", "both"]),
-    st.sampled_from(["trees", "paths"]),
     st.sampled_from(FORMS),
-    st.integers(1, 20),
+    st.fixed_dictionaries(
+        {
+            "measure": st.sampled_from(sorted(TWINS)),
+            "direction": st.sampled_from(["in", "out", "any", "both"]),
+            "layout": st.sampled_from(["trees", "paths"]),
+            "samples": st.integers(1, 20),
+        }
+    ),
 )
 def test_related_is_similarity_sorted_and_scaled(
-    make_graph: MakeGraph,
-    drawn: tuple[int, Edges],
-    measure: str,
-    direction: str,
-    layout: str,
-    form: str,
-    samples: int,
+    make_graph: MakeGraph, drawn: tuple[int, Edges], form: str, options: dict[str, Any]
 ) -> None:
     n, edges = drawn
-    stored = make_graph(edges, range(n))
-    options: dict[str, Any] = {"measure": measure, "direction": direction, "samples": samples}
-    index = cocite.build(stored, stored.path.with_suffix(".index"), layout=layout, **options)
+    index = cocite.build(make_graph(edges, range(n)), **options)
     found = scores(index, evidence=form)
     assert (found == found.T).all()
-    if direction != "both":
-        factors = exact.evidence(rows_of(n, edges, direction), form)
+    if index.direction != "both":
+        factors = exact.evidence(rows_of(n, edges, index.direction), form)
         assert np.allclose(found, scores(index) * factors, rtol=0, atol=1.1e-12)
         assert not found[factors == 0].any()
     for node in index.nodes:

@@ -4,6 +4,7 @@ import math
 import os
 import threading
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +13,9 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Index
+from cocite.search.hits import Hits
 from tests.conftest import MakeGraph
 from tests.oracles import walks
-from tests.oracles.fusion import order
 from tests.oracles.graphs import Edges, graphs, in_neighbors
 
 STEPS = {"simrank": "uniform", "psimrank": "argmin"}
@@ -37,9 +38,8 @@ def test_scores_are_means_over_brute_force_walks(
     decay: float,
 ) -> None:
     n, edges = graph
-    stored = make_graph(edges, range(n))
-    output = stored.path.with_suffix(".index")
-    index = cocite.build(stored, output, measure=measure, samples=samples, length=length, shard=5)
+    options: dict[str, Any] = {"measure": measure, "samples": samples, "length": length}
+    index = cocite.build(make_graph(edges, range(n)), shard=5, **options)
     neighbors = in_neighbors(n, edges)
     values = np.zeros((samples, n, n))
     for sample in range(samples):
@@ -76,64 +76,44 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
     )
 
 
-def test_equal_scores_are_ordered_by_hash(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """Two samples leave few scores: with ties around every k, another order would show."""
-    rng = np.random.default_rng(8)
-    few = cocite.build(
-        make_graph(rng.integers(0, 200, (800, 2)).tolist()),
-        tmp_path / "i",
-        samples=2,
-        measure="psimrank",
-    )
-    ties = 0
-    for node in few.nodes:
-        hits = few.related(node, 30)
-        ids = [few.nodes.id(h.node) for h in hits]
-        for i in range(1, len(hits)):
-            if hits[i].score == hits[i - 1].score:
-                ties += 1
-                assert order(ids[i]) > order(ids[i - 1])
-        assert few.related(node, 5) == hits[:5]
-    assert ties > 1000
+Expected = dict[str, Hits]
+
+
+@pytest.fixture(scope="module")
+def expected(index: Index) -> Expected:
+    nodes = [f"n{i}" for i in range(0, 500, 9) if f"n{i}" in index.nodes]
+    return {node: index.related(node, 15) for node in nodes}
 
 
 def test_min_score_is_a_floor_that_includes_itself(index: Index) -> None:
     hits = index.related("n77", 1000)
-    floor = hits[9].score
-    found = index.related("n77", 1000, min_score=floor)
-    assert found == [h for h in hits if h.score >= floor]
+    found = index.related("n77", 1000, min_score=hits[9].score)
+    assert found == [h for h in hits if h.score >= hits[9].score]
     assert index.related("n77", 1000, min_score=1) == []
-
-
-def test_a_score_given_back_as_the_floor_keeps_its_hit(index: Index) -> None:
     for node in list(index.nodes)[::25]:
         for hit in index.related(node, 100):
             assert hit in index.related(node, 100, min_score=hit.score)
 
 
 @pytest.mark.process
-def test_a_forked_process_answers_as_its_parent(index: Index) -> None:
+def test_a_forked_process_answers_as_its_parent(index: Index, expected: Expected) -> None:
     """Prefork servers: scratch memory must not be shared."""
-    nodes = [f"n{i}" for i in range(0, 500, 9) if f"n{i}" in index.nodes]
-    expected = {node: index.related(node, 15) for node in nodes}
     children = []
     for _ in range(3):
         child = os.fork()
         if child == 0:
-            fine = all(index.related(n, 15) == expected[n] for n in nodes * 5)
+            fine = all(index.related(n, 15) == expected[n] for n in [*expected] * 5)
             os._exit(0 if fine else 1)
         children.append(child)
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
 
 
-def test_queries_from_many_threads_are_those_of_one(index: Index) -> None:
-    nodes = [f"n{i}" for i in range(0, 500, 9) if f"n{i}" in index.nodes]
-    expected = {node: index.related(node, 15) for node in nodes}
+def test_queries_from_many_threads_are_those_of_one(index: Index, expected: Expected) -> None:
     wrong: list[str] = []
 
     def ask() -> None:
         for _ in range(5):
-            wrong.extend(n for n in nodes if index.related(n, 15) != expected[n])
+            wrong.extend(n for n in expected if index.related(n, 15) != expected[n])
 
     threads = [threading.Thread(target=ask) for _ in range(4)]
     for thread in threads:

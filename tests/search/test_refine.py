@@ -23,11 +23,7 @@ from tests.oracles import simrank as exact
 from tests.oracles import xjaccard as rings
 from tests.oracles.fusion import order
 from tests.oracles.graphs import Edges, graphs
-
-
-def inlinks_of(graph: Graph) -> np.ndarray:
-    edges = [(int(u), v) for v in range(graph.nodes) for u in graph.in_neighbors(v)]
-    return exact.dense(graph.nodes, edges)
+from tests.search.test_estimates import inlinks_of
 
 
 def truth_of(graph: Graph, direction: str = "in", decay: float = 0.6) -> np.ndarray:
@@ -51,14 +47,8 @@ def test_every_score_is_within_its_interval(
 ) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
-    index = cocite.build(
-        stored,
-        stored.path.with_suffix(".index"),
-        measure="simrank",
-        direction=direction,
-        samples=2,
-        refine=decay == 0.6,
-    )
+    options: dict[str, Any] = {"measure": "simrank", "direction": direction, "samples": 2}
+    index = cocite.build(stored, refine=decay == 0.6, **options)
     truth = truth_of(stored, direction, decay)
     for u in range(n):
         hits = index.related(u, n, target_error=target, decay=decay)
@@ -339,22 +329,14 @@ def test_xjaccard_is_compared_by_its_neighborhoods(
     make_graph: MakeGraph, graph: tuple[int, Edges], direction: str, bits: int, length: int
 ) -> None:
     n, edges = graph
-    stored = make_graph(edges, range(n))
     rows = {
         "in": [[u for u, v in edges if v == node] for node in range(n)],
         "out": [[v for u, v in edges if u == node] for node in range(n)],
     }
     ways = ["in", "out"] if direction == "both" else [direction]
     truth = np.mean([rings.xjaccard(rows[way], 0.6, length) for way in ways], axis=0)
-    index = cocite.build(
-        stored,
-        stored.path.with_suffix(".i"),
-        measure="xjaccard",
-        direction=direction,
-        samples=5,
-        length=length,
-        bits=bits,
-    )
+    options: dict[str, Any] = {"direction": direction, "length": length, "bits": bits}
+    index = cocite.build(make_graph(edges, range(n)), measure="xjaccard", samples=5, **options)
     for u in range(n):
         candidates = {hit.node for hit in index.related(u, n)}
         hits = index.related(u, n, refine=True)
