@@ -210,16 +210,13 @@ class Intervals:
         grains, variances = np.zeros(first.size), np.zeros(first.size)
         reported: list[tuple[float, PairEvidence]] = []
         span = Span(0.0, 0.0, 0.0)
-        for reader in scorer.reading(settings):
+        for reader in scorer.sampling(settings):  # no other part scores pairs in blocks
             check()
             own, weight = reader.part.ask_settings(settings), reader.part.weight
-            found = reader.pairs(first, second, own)
+            found, span = reader.pairs(first, second, own), span.plus(reader.span(own), weight)
             grains += weight * found.estimates[:, 0]
             variances += weight * weight * found.estimates[:, 1]
             reported.append((weight, found))
-        for sampled in scorer.sampling(settings):
-            own = sampled.part.ask_settings(settings)
-            span = span.plus(sampled.span(own), sampled.part.weight)
         scorer.check(grains.tolist())
         scores, errors = scores_of(np.column_stack((np.rint(grains), variances)))
         freshness, room = scorer.stored.freshness, np.zeros((1, 2, first.size))
@@ -346,31 +343,26 @@ def around(
     draws: Draws, confidence: float, bound: str = DEFAULT_INTERVAL
 ) -> tuple[Floats, Floats, Floats]:
     """Return means, and distances to lower and upper bounds on exact means, float64[hits] each."""
-    means, below = _below(draws, confidence, bound)
-    above, span = np.empty(draws.hits), draws.span
-    for which, _, most in draws.pieces():
-        if bound == "betting":
-            alike = draws.alike is None or len(most) <= draws.alike
-            high, _ = _bet(most, span.most, span.beyond, confidence, alike)
-        else:
-            middle, half = _about(most, span.width, confidence, bound)
-            high = middle + half
-        above[which] = high - means[which]
-    return means, below, above + _ROUNDING
+    means, low = _ends(draws, confidence, bound)
+    _, high = _ends(draws, confidence, bound, upper=True)
+    return means, means - low + _ROUNDING, high - means + _ROUNDING
 
 
-def _below(draws: Draws, confidence: float, bound: str) -> tuple[Floats, Floats]:
-    """Return means, and distances to lower bounds."""
-    means, below, span = np.empty(draws.hits), np.empty(draws.hits), draws.span
-    for which, values, _ in draws.pieces():
+def _ends(
+    draws: Draws, confidence: float, bound: str, *, upper: bool = False
+) -> tuple[Floats, Floats]:
+    """Return means of values, or of upper bounds on them, and bounds on exact means."""
+    means, ends, span = np.empty(draws.hits), np.empty(draws.hits), draws.span
+    limits = (span.most, span.beyond) if upper else (span.least, span.most)
+    for which, *both in draws.pieces():
+        values = both[upper]
         if bound == "betting":
             alike = draws.alike is None or len(values) <= draws.alike
-            low, mean = _bet(values, span.least, span.most, confidence, alike)
+            ends[which], means[which] = _bet(values, *limits, confidence, alike)
         else:
-            mean, half = _about(values, span.width, confidence, bound)
-            low = mean - half
-        means[which], below[which] = mean, mean - low
-    return means, below + _ROUNDING
+            means[which], half = _about(values, span.width, confidence, bound)
+            ends[which] = means[which] + (half if upper else -half)
+    return means, ends
 
 
 def errors_of(draws: Draws) -> Floats:
@@ -415,8 +407,8 @@ def leading_certain(
         steps = draws.part(begin, end).steps()
         if bound == "hoeffding":  # Fogaras and Racz bound a difference like a value
             steps = replace(steps, span=Span(0.0, 0.0, draws.span.width))
-        means, below = _below(steps, confidence, bound)
-        sure: Bools = means - below > doubts[begin : end - 1]
+        _, low = _ends(steps, confidence, bound)
+        sure: Bools = low - _ROUNDING > doubts[begin : end - 1]
         if steps.known is not None:
             sure &= steps.known > 1
         if not sure.all():

@@ -105,15 +105,13 @@ class RelatedDocument(Document):
 
     def _columns(self, *more: str) -> dict[str, Sequence[Any]]:
         """Return the hits by column, with those of ``more`` that the answer has."""
-        found: dict[str, Sequence[Any]] = {
-            "rank": range(self.offset + 1, self.offset + 1 + len(self.hits))
-        }
+        extra: dict[str, Any] = {"pagerank": self.pageranks}
+        if self.titles is not None:
+            extra["title"] = [hit.title for hit in self.hits]
+        first = self.offset + 1
+        found: dict[str, Sequence[Any]] = {"rank": range(first, first + len(self.hits))}
         found |= {name: [getattr(hit, name) for hit in self.hits] for name in Hit._fields}
-        extra = {
-            "pagerank": self.pageranks,
-            "title": self.titles and [hit.title for hit in self.hits],
-        }
-        return found | {name: column for name in more if (column := extra[name]) is not None}
+        return found | {name: extra[name] for name in more if extra.get(name) is not None}
 
     def facts(self) -> dict[str, Any]:
         """Return the fields as JSON: ``node``, or ``nodes`` with ``aggregate``; hits with ranks."""

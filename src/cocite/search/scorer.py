@@ -29,14 +29,13 @@ from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.index import StoredIndex
 from cocite.index.layouts.reader import (
-    ListedHits,
     QueryScratch,
     Reader,
     SampledReader,
     borrowed,
     reader_of,
 )
-from cocite.measures import WholeSettings
+from cocite.measures import PartSettings, WholeSettings
 from cocite.measures.settings import EVIDENCE
 from cocite.options.query import FilterOptions
 from cocite.resources import Resources
@@ -238,28 +237,10 @@ class Scorer:
 
     # -- lists ---------------------------------------------------------------------------
 
-    def single_pass(
-        self, node: int, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
-    ) -> ListedHits | None:
-        """Return a list with betting intervals and certain ranks; None if one kernel call cannot.
-
-        ``floor`` is in grains (:attr:`Filter.floor`); ``bets`` come from ``intervals.bets_of``.
-        """
-        if (reader := self._only_reader(settings)) is None:
-            return None
-        return reader.at_once(node, k, floor, bets, reader.part.ask_settings(settings))
-
-    def single_pass_of_many(
-        self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: WholeSettings
-    ) -> list[ListedHits] | None:
-        """Return lists for as many leading ``nodes`` as one pass covers (:meth:`single_pass`)."""
-        if (reader := self._only_reader(settings)) is None:
-            return None
-        return reader.many_at_once(nodes, k, floor, bets, reader.part.ask_settings(settings))
-
-    def _only_reader(self, settings: WholeSettings) -> Reader | None:
+    def only(self, settings: WholeSettings) -> tuple[Reader, PartSettings] | None:
+        """Return the reader of an index with one part, which may answer by a single kernel call."""
         readers = self.reading(settings)
-        return readers[0] if len(readers) == 1 else None
+        return (readers[0], readers[0].part.ask_settings(settings)) if len(readers) == 1 else None
 
     def top(self, node: int, query: ScoreQuery) -> tuple[Ids, Floats]:
         """Return the best k ids, and float64[h, 2]: scores in grains, and variances."""

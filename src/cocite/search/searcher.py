@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
@@ -243,6 +243,13 @@ class Searcher:
         """Return the current searcher, without shards that queries found damaged."""
         return self if self._successor is None else self._successor.now
 
+    def leave_out_files(self, files: Iterable[str], fault: str) -> None:
+        """Exclude shards from now on, unless they already are."""
+        for file in files:
+            now = self.now
+            if file not in {lost.file for lost in now.stored.lost}:
+                now.leave_out(DamagedShard(fault, file))
+
     def leave_out(self, found: DamagedShard) -> None:
         """Exclude a shard from now on; raises :class:`~cocite.errors.Damaged` for the only one."""
         with self._lock:
@@ -359,9 +366,11 @@ class Searcher:
         levels = query.levels if levels is None else levels
         plain = chosen.empty and len(levels) < 2 and options.min_confidence is None
         first = options.order == DEFAULT_ORDER and not options.offset
-        if plain and first and options.interval == DEFAULT_INTERVAL:
+        plain = plain and first and options.interval == DEFAULT_INTERVAL
+        if plain and (alone := scorer.only(settings)) is not None:
+            reader, own = alone
             bets = bets_of(options.confidence) if levels else NO_BETS
-            found = scorer.single_pass(nodes[0], query.candidates, chosen.floor, bets, settings)
+            found = reader.at_once(nodes[0], query.candidates, chosen.floor, bets, own)
             if found is not None:
                 scores, errors, low, high = found.rows.T
                 ends = [(low, high)] if levels else []

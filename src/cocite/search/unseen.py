@@ -1,15 +1,8 @@
 """Drafts: query pages outside the graph, answered as if the graph contained them.
 
-A draft is defined by its links: ``out`` to other pages, ``into`` from other pages. The text format
-has one link per line:
-
-    Zebra               the draft links to the page Zebra
-    -> Zebra            the same; required for names that begin with an arrow
-    <- Africa           the page Africa links to the draft
-    <- Africa<TAB>2.5   the weight of the link, after a tab; the default is 1
-
-Empty lines are ignored. Duplicate links count once; their weights add up, as in ``io/ingest.py``.
-Weights require an index that uses weights.
+A draft is defined by its links: ``out`` to other pages, ``into`` from other pages; see
+:meth:`UnseenNode.read` for the text format. Duplicate links count once; their weights add up, as in
+``io/ingest.py``. Weights require an index that uses weights.
 
 The draft gets the last id. Its samples are drawn with the keys of the index's samples; lists, hop
 neighborhoods and features are computed on demand (``index/layouts/*/on_the_fly.py``). Answers
@@ -66,7 +59,12 @@ class UnseenNode(NamedTuple):
 
     @classmethod
     def read(cls, text: bytes, where: str) -> UnseenNode:
-        """Parse a draft; raises :class:`InputError`, which calls it ``where``."""
+        """Parse a draft, a link per line; raises :class:`InputError`, which calls it ``where``.
+
+        Zebra               the draft links to the page Zebra
+        -> Zebra            the same; required for names that begin with an arrow
+        <- Africa<TAB>2.5   Africa links to the draft, with a weight; the default is 1
+        """
         try:
             lines = text.decode("utf-8-sig").split("\n")
         except UnicodeDecodeError as error:
@@ -169,19 +167,18 @@ def _side(links: list[tuple[str, float | None]], names: Names) -> tuple[Ids, NDA
 
 
 def _unknown(unknown: list[str], names: Names) -> str:
-    shown = []
-    for name in unknown[:_SHOWN]:
+    def shown(name: str) -> str:
         if name.startswith(_ARROWS):
-            shown.append(f"{name!r} (an arrow has a blank behind it: '{name[:2]} {name[2:]}')")
-            continue
+            return f"{name!r} (an arrow has a blank behind it: '{name[:2]} {name[2:]}')"
         nearest = names.suggest(name, 1)
-        shown.append(f"{name!r}" + (f" (the nearest name is {nearest[0]!r})" if nearest else ""))
+        return f"{name!r}" + (f" (the nearest name is {nearest[0]!r})" if nearest else "")
+
     more = f" and {len(unknown) - _SHOWN:,} more" if len(unknown) > _SHOWN else ""
     note = f" {names.note}." if names.note else ""
     return (
         f"the draft has links with {len(unknown):,} unknown page{'s' * (len(unknown) > 1)}: "
-        f"{', '.join(shown)}{more}.{note} Correct the names, or omit such links with "
-        "--skip-unknown (skip_unknown=True)"
+        f"{', '.join(map(shown, unknown[:_SHOWN]))}{more}.{note} Correct the names, or omit such "
+        "links with --skip-unknown (skip_unknown=True)"
     )
 
 

@@ -31,7 +31,6 @@ from cocite.constants import Ids
 from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.names import text_of
 from cocite.index.layouts.contract import is_shard
-from cocite.index.layouts.part import DamagedShard
 from cocite.index.layouts.reader import NODE_SCRATCH
 from cocite.options.query import QueryOptions
 from cocite.resources import checked_threads, format_least, resident, short_of
@@ -183,7 +182,7 @@ def _compare(index: Searcher) -> None:
         except Damaged as fault:
             if not is_shard(name):
                 raise
-            index.leave_out(DamagedShard(str(fault), name))
+            index.leave_out_files([name], str(fault))
 
 
 def _chosen(index: Searcher, nodes: Iterable[object] | None, side: str | None) -> Ids:

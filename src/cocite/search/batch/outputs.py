@@ -11,7 +11,7 @@ Tables omit nodes without hits. Links are directed, as a page need not be a hit 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from abc import abstractmethod
 from pathlib import Path
 from typing import Any
 
@@ -82,118 +82,94 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool 
     if kind in _FOLDERS:
         return FolderOutput(kind)
     if kind in _TABLES:
-        return _table_output(kind, safe)
-    return _lines_output() if kind == "jsonl" else _graph_output(kind)
+        return _TableOutput(kind, safe)
+    return _LinesOutput() if kind == "jsonl" else _GraphOutput(kind)
 
 
-Save = Callable[[Path, Pages, OutputPages, dict[str, Any]], None]
-Text = Callable[[OutputPages, bool], bytes]
-
-
-class FileOutput(Output):
-    """A file written by ``save``; ``text`` formats pages for a pipe, None if unsupported."""
-
-    def __init__(
-        self,
-        kind: str,
-        save: Save,
-        text: Text | None = None,
-        *,
-        memory: int = 0,
-        twice: bool = False,
-        ready: Callable[[], object] = lambda: None,
-    ) -> None:
-        self.kind, self.memory, self.twice, self.streams = kind, memory, twice, text is not None
-        self._save, self._text, self._ready = save, text, ready
+class _FileOutput(Output):
+    @abstractmethod
+    def save(self, path: Path, pages: Pages, empty: OutputPages, facts: dict[str, Any]) -> None:
+        """Write all pages to a file."""
 
     def check(self, path: Path, overwrite: bool) -> Path:
-        """Check that the path is missing or a file, and return it."""
-        self._ready()
         return check_file(path, overwrite)
 
     def write(
         self, path: Path, pages: Pages, empty: OutputPages, scratch: Path, facts: dict[str, Any]
     ) -> int:
-        """Write a temporary file, then rename it."""
         with written_from(scratch, path) as file:
-            self._save(Path(file.name), pages, empty, facts)
+            self.save(Path(file.name), pages, empty, facts)
             return Path(file.name).stat().st_size
 
     def trial(self, pages: list[OutputPages], scratch: Path) -> int:
-        """Write a file without syncing it."""
         path = scratch / f"trial.{self.kind}"
-        self._save(path, pages, pages[0], {})
+        self.save(path, pages, pages[0], {})
         return path.stat().st_size
 
+
+class _TableOutput(_FileOutput):
+    def __init__(self, kind: str, safe: bool) -> None:
+        writer = WRITERS[f".{kind}"]
+        assert isinstance(writer, TableFile)
+        self._table = table = writer.safe or writer if safe else writer
+        self.kind, self.memory, self.twice = kind, table.memory, table.twice
+        self.streams = table.text is not None
+
+    def check(self, path: Path, overwrite: bool) -> Path:
+        self._table.ready()
+        return super().check(path, overwrite)
+
+    def save(self, path: Path, pages: Pages, empty: OutputPages, facts: dict[str, Any]) -> None:
+        self._table.write(path, (some.columns for some in pages), empty.types)
+
     def text(self, pages: OutputPages, first: bool) -> bytes:
-        """Format pages for a pipe."""
-        assert self._text is not None
-        return self._text(pages, first)
+        assert self._table.text is not None
+        return self._table.text(pages.columns, pages.types, first)
 
 
-def _table_output(kind: str, safe: bool) -> FileOutput:
-    writer = WRITERS[f".{kind}"]
-    assert isinstance(writer, TableFile)
-    table = writer.safe or writer if safe else writer
+class _LinesOutput(_FileOutput):
+    kind, streams = "jsonl", True
 
-    def save(path: Path, pages: Pages, empty: OutputPages, facts: dict[str, Any]) -> None:
-        table.write(path, (some.columns for some in pages), empty.types)
-
-    def text(pages: OutputPages, first: bool) -> bytes:
-        assert table.text is not None
-        return table.text(pages.columns, pages.types, first)
-
-    return FileOutput(
-        kind,
-        save,
-        text if table.text is not None else None,
-        memory=table.memory,
-        twice=table.twice,
-        ready=table.ready,
-    )
-
-
-def _lines_output() -> FileOutput:
-    def text(pages: OutputPages, first: bool) -> bytes:
-        return "".join(map(json_of, pages.each())).encode(errors="surrogateescape")
-
-    def save(path: Path, pages: Pages, empty: OutputPages, facts: dict[str, Any]) -> None:
+    def save(self, path: Path, pages: Pages, empty: OutputPages, facts: dict[str, Any]) -> None:
         with disk.rewrite(path) as file:
             for some in pages:
-                disk.write(file, text(some, False))
+                disk.write(file, self.text(some, False))
 
-    return FileOutput("jsonl", save, text)
+    def text(self, pages: OutputPages, first: bool) -> bytes:
+        return "".join(map(json_of, pages.each())).encode(errors="surrogateescape")
 
 
 _LINK = {"rank": "int", "stderr": "double"}
 
 
-def _graph_output(kind: str) -> FileOutput:
-    writer = GRAPHS[f".{kind}"]
+class _GraphOutput(_FileOutput):
+    twice = True
 
-    def piece(pages: OutputPages) -> GraphPiece:
-        columns, titles = pages.columns, {}
-        if pages.titles is not None and pages.node_titles is not None:
-            titles["title"] = np.concatenate([pages.node_titles, pages.titles])
-        return GraphPiece(
-            np.concatenate([pages.ids, pages.related_ids]),
-            np.concatenate([pages.nodes, pages.related]),
-            titles,
-            np.repeat(pages.ids, pages.counts),
-            pages.related_ids,
-            pages.numbers["score"],
-            {title: columns[title] for title in _LINK},
-        )
+    def __init__(self, kind: str) -> None:
+        self.kind, self._writer = kind, GRAPHS[f".{kind}"]
 
-    def save(path: Path, pages: Pages, empty: OutputPages, facts: dict[str, Any]) -> None:
+    def save(self, path: Path, pages: Pages, empty: OutputPages, facts: dict[str, Any]) -> None:
         about = ""
         if facts:
             measure = facts.get("made", {}).get("measure")
             about = f"the {facts['k']} pages nearest to each of {facts['nodes']:,}, by {measure}"
         titles = {"title": "string"} if empty.titles is not None else {}
-        writer.write(path, map(piece, pages), GraphShape(titles, _LINK, about))
+        self._writer.write(path, map(_piece, pages), GraphShape(titles, _LINK, about))
 
-    return FileOutput(kind, save, twice=True)
+
+def _piece(pages: OutputPages) -> GraphPiece:
+    columns, titles = pages.columns, {}
+    if pages.titles is not None and pages.node_titles is not None:
+        titles["title"] = np.concatenate([pages.node_titles, pages.titles])
+    return GraphPiece(
+        np.concatenate([pages.ids, pages.related_ids]),
+        np.concatenate([pages.nodes, pages.related]),
+        titles,
+        np.repeat(pages.ids, pages.counts),
+        pages.related_ids,
+        pages.numbers["score"],
+        {title: columns[title] for title in _LINK},
+    )
 
 
 class DatabaseOutput(Output):

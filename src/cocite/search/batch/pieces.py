@@ -32,7 +32,7 @@ from cocite.constants import Floats, Ids, Ints
 from cocite.options.query import DEFAULT_ORDER, FilterOptions, QueryOptions
 from cocite.search.intervals import NO_BETS
 from cocite.search.scorer import Filter, pages_of, site_of
-from cocite.search.searcher import Query, Searcher, Searching
+from cocite.search.searcher import Query, Searching
 from cocite.storage import Journal
 
 _SECONDS = 3.0
@@ -237,6 +237,7 @@ class Question:
         self._levels = [options.confidence] * self.intervals
         if options.min_confidence is not None:
             self._levels.append(options.min_confidence)
+        self.refined = level is not None
         self.facts = self._facts(asked)
         self._latest: tuple[tuple[str, str], tuple[Ids, ...]] = ("", ""), ()
 
@@ -260,15 +261,6 @@ class Question:
             facts["order"] = [options.order, self._query.candidates, digest]
         return facts
 
-    def of(self, index: Searcher) -> None:
-        """Switch to the index without some of its samples."""
-        self.index = index
-
-    @property
-    def refined(self) -> bool:
-        """Return whether answers are refined."""
-        return self._query.level is not None
-
     def check_sites(self, nodes: Ids) -> None:
         """Check that every node has a site, if pages of the same site are excluded."""
         if self._query.options.exclude_same_site:
@@ -282,15 +274,12 @@ class Question:
         plain = (exact or not self._levels) and not self.refined and self._filter.empty
         plain = plain and query.options.order == DEFAULT_ORDER and self.index.nodes.sides is None
         plain = plain and not query.options.exclude_same_site
-        while plain and nodes.size:
-            found = self.index.scorer.single_pass_of_many(
-                nodes, query.candidates, self._filter.floor, NO_BETS, self._settings
-            )
-            if found is None:
-                break
-            width = 4 if self.intervals else 2
-            yield from (BatchHits(h.ids[: self.k], h.rows[: self.k, :width]) for h in found)
-            nodes = nodes[len(found) :]
+        if plain and (alone := self.index.scorer.only(self._settings)) is not None:
+            reader, own = alone
+            width, how = 4 if self.intervals else 2, (self._filter.floor, NO_BETS, own)
+            while nodes.size and (found := reader.many_at_once(nodes, query.candidates, *how)):
+                yield from (BatchHits(h.ids[: self.k], h.rows[: self.k, :width]) for h in found)
+                nodes = nodes[len(found) :]
         yield from map(self.answer, nodes.tolist())
 
     def answer(self, node: int) -> BatchHits:

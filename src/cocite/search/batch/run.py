@@ -18,7 +18,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,9 +163,14 @@ class Batch:
         **options: Any,
     ) -> None:
         self._machines, self._options = machines, options
-        made_as: dict[str, Any] = {"overwrite": overwrite, "append": append, "safe": safe}
         self.output, place = chosen_output(
-            output, index.now.stored.store.path, kind=kind, to=to, **made_as
+            output,
+            index.now.stored.store.path,
+            kind=kind,
+            to=to,
+            overwrite=overwrite,
+            append=append,
+            safe=safe,
         )
         if to is None:
             Building(place).sweep()
@@ -188,16 +193,6 @@ class Batch:
     def label(self) -> str:
         """Return the output's name for messages."""
         return self.output.label or str(self._path)
-
-    @property
-    def refined(self) -> bool:
-        """Return whether answers are refined."""
-        return self.work.question.refined
-
-    @property
-    def intervals(self) -> bool:
-        """Return whether interval ends are written."""
-        return self.work.question.intervals
 
     @property
     def nodes(self) -> int:
@@ -230,9 +225,7 @@ class Batch:
         self._building.__enter__()
         try:
             self._leave_out_as_before()
-            self._building.goes_on(self._plan, "batch", restart=self._restart)
-            self.kept = self._record()
-            self._before = self.done
+            self._begin(self._restart)
         except BaseException as error:
             self._building.__exit__(type(error), error, None)
             raise
@@ -247,9 +240,11 @@ class Batch:
             )
         self._building.__exit__(kind, error, trace)
 
-    def _record(self) -> PieceRecord:
+    def _begin(self, restart: bool) -> None:
+        self._building.goes_on(self._plan, "batch", restart=restart)
         path = self._building.path / _PIECES
-        return PieceRecord(path, self.nodes, self.work.words).__enter__()
+        self.kept = PieceRecord(path, self.nodes, self.work.words).__enter__()
+        self._before = self.done
 
     # -- the work ----------------------------------------------------------------------
 
@@ -278,28 +273,23 @@ class Batch:
             yield from spread_pieces(self._machines, self.work, self._options, missing, key)
 
     def _begin_again(self, found: DamagedShard) -> None:
-        self._leave_out(found)
+        self._leave_out([found.file], str(found))
         self.kept.__exit__(None, None, None)
-        self._building.goes_on(self._plan, "batch", restart=True)
-        self.kept = self._record()
-        self._before = 0
+        self._begin(restart=True)
 
-    def _leave_out(self, found: DamagedShard) -> None:
+    def _leave_out(self, files: Iterable[str], fault: str) -> None:
         index = self.work.index
-        index.leave_out(found)
-        self.work.question.of(index.now)
-        self._facts["lost"] = [each.file for each in self.work.index.stored.lost]
+        index.leave_out_files(files, fault)
+        self.work.question.index = index.now
+        self._facts["lost"] = [each.file for each in index.now.stored.lost]
 
     def _leave_out_as_before(self) -> None:
         """Exclude shards that an earlier run of the batch found damaged."""
         found = self._building.plan or {}
         lost, files = found.get("lost"), self.work.index.stored.store.manifest.files
-        if self._restart or not lost or found != self._plan | {"lost": lost}:
-            return
-        known = {each.file for each in self.work.index.stored.lost}
-        for file in lost:
-            if file in files and file not in known:
-                self._leave_out(DamagedShard("an earlier run found it damaged", file))
+        if not self._restart and lost and found == self._plan | {"lost": lost}:
+            known = [file for file in lost if file in files]
+            self._leave_out(known, "an earlier run found it damaged")
 
     # -- the output --------------------------------------------------------------------
 
@@ -367,10 +357,7 @@ class RangeWork:
                 f"a cluster node has another index at {self.path}: the checksums differ. All nodes "
                 "need the same index"
             )
-        known = {each.file for each in index.stored.lost}
-        for file in self.lost:
-            if file not in known:
-                index.leave_out(DamagedShard("the driver found it damaged", file))
+        index.leave_out_files(self.lost, "the driver found it damaged")
         return Work(index.now, self.k, **self.options | {"threads": self.threads})
 
 
