@@ -6,11 +6,10 @@
             graph/                as written by ``ingest``; a stored graph is not copied
             index/, index-9c1d.../    as written by ``build``: the default index, and others
 
-An entry is used only if the user owns the folder, no other user can write to it or its parents, and
-the source's fingerprint is unchanged: the sizes, change times and inodes of all files, and their
-first 64 MB of content, read for each query. Paths in ``entry.json`` are never opened. Graphs and
-indexes are each published by a rename, after ``entry.json`` is cleared, so an interrupted process
-leaves nothing incomplete.
+An entry is used only if no other user can write to the folder or its parents, and the source's
+fingerprint, read for each query, is unchanged. Paths in ``entry.json`` are never opened. Graphs and
+indexes are published by a rename, after ``entry.json`` is cleared, so an interrupted process leaves
+nothing incomplete.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,17 +144,14 @@ def cached_stores(source: str, bipartite: bool | None = None) -> list[Path]:
     root, names = _root(), _files_of(source)
     if not names or not root.is_dir() or fault_of(root):
         return []
-    found, now = [], None
+    fingerprint = cache(lambda: _fingerprint(names))
+    found = []
     for folder in sorted(root.glob(f"{_prefix(source)}-*")):
         entry = _read(folder)
-        if entry.get("source") != _path_of(source) or _fault_of(folder):
-            continue
         reading = entry.get("reading")
         two = isinstance(reading, dict) and bool(reading.get("bipartite"))
-        if bipartite not in (None, two):
-            continue
-        now = now or _fingerprint(names)
-        if entry.get("fingerprint") == now:
+        ours = entry.get("source") == _path_of(source) and bipartite in (None, two)
+        if ours and not _fault_of(folder) and entry.get("fingerprint") == fingerprint():
             stores = [folder / "graph", *(folder / name for name in _complete(entry))]
             found += [each for each in stores if kind_of(each) is not None]
     return found
@@ -163,18 +159,17 @@ def cached_stores(source: str, bipartite: bool | None = None) -> list[Path]:
 
 def list_cache() -> list[tuple[str, int]]:
     """Return each cached source, and its entry's size in bytes."""
-    root = _root()
-    return [(str(_read(each).get("source", each.name)), _size(each)) for each in _entries(root)]
+    return list(map(_named_size, _entries()))
 
 
 def clear_cache() -> list[tuple[str, int]]:
     """Remove all entries that no process is writing; return (source, bytes) of each."""
-    gone, root = [], _root()
-    for folder in _entries(root):
+    gone = []
+    for folder in _entries():
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             if lock(descriptor):
-                gone.append((str(_read(folder).get("source", folder.name)), _size(folder)))
+                gone.append(_named_size(folder))
                 disk.remove(folder)
         finally:
             os.close(descriptor)
@@ -209,15 +204,13 @@ class _Work:
 
     def place(self) -> tuple[Path | None, str]:
         """Return the entry's folder (None if impossible), and why it is unsafe or ""."""
-        root = _root()
         if not self.files:
             return None, ""
         key = json.dumps([_path_of(self.source), self._way()], sort_keys=True)
         digest = hashlib.sha256(os.fsencode(key)).hexdigest()[:16]
-        folder = root / f"{_prefix(self.source)}-{digest}"
-        if folder.is_symlink():
-            return folder, f"{folder} is a symbolic link"
-        return folder, _fault_of(folder)
+        folder = _root() / f"{_prefix(self.source)}-{digest}"
+        fault = f"{folder} is a symbolic link" if folder.is_symlink() else _fault_of(folder)
+        return folder, fault
 
     def _way(self) -> dict[str, Any]:
         exclude = sorted(set(self.reading.get("exclude_nodes") or ()))
@@ -235,18 +228,16 @@ class _Work:
 
     def is_complete(self, folder: Path) -> bool:
         found = _read(folder)
-        if not self._is_current(found, folder):
-            return False
-        return not self.index or (
-            self.name in _complete(found) and _opens(folder / self.name, "index")
-        )
+        made = self.name in _complete(found) and _opens(folder / self.name, "index")
+        return (made or not self.index) and self._is_current(found, folder)
 
     def _is_current(self, found: Mapping[str, Any], folder: Path) -> bool:
-        if not found or (not self.stored and not _opens(folder / "graph", "graph")):
-            return False
-        if self.titles and found.get("titles") != _titles(self.titles):
-            return False
-        return all(found.get(key) == value for key, value in self.state().items())
+        return (
+            bool(found)
+            and (self.stored or _opens(folder / "graph", "graph"))
+            and (not self.titles or found.get("titles") == _titles(self.titles))
+            and found.items() >= self.state().items()
+        )
 
     def entry(
         self, folder: Path, made: bool = False, why: str = "", held: Any = None
@@ -430,7 +421,8 @@ def _root() -> Path:
     return (user_cache(os.environ)[0] or private_folder()) / "links"
 
 
-def _entries(root: Path) -> list[Path]:
+def _entries() -> list[Path]:
+    root = _root()
     found = root.iterdir() if root.is_dir() and not fault_of(root) else ()
     return sorted(each for each in found if each.is_dir() and not each.is_symlink())
 
@@ -467,8 +459,10 @@ def _clear(store: Path, kind: str = "index") -> None:
         disk.remove(store)
 
 
-def _size(folder: Path) -> int:
-    return sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+def _named_size(folder: Path) -> tuple[str, int]:
+    """Return an entry's source, and its size in bytes."""
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    return str(_read(folder).get("source", folder.name)), size
 
 
 @contextmanager

@@ -1,8 +1,8 @@
 """Estimate an index's size, memory, time and accuracy before building it.
 
 Size and time grow linearly with the number of samples, so two samples per thread are drawn from the
-real graph, in a scratch directory. Layouts without samples have their own estimates. With N
-samples, except with probability ``failure``, for every graph, measure and pair:
+real graph. Layouts without samples have their own estimates. With N samples, except with
+probability ``failure``, for every graph, measure and pair:
 
     error      |estimate - score| <= delta              failure = 2 exp(-6/7 N delta**2)  Theorem 5
     order      scores delta apart keep their order                exp(-0.3 N delta**2)    Theorem 6
@@ -10,9 +10,7 @@ samples, except with probability ``failure``, for every graph, measure and pair:
                of nodes delta above it, in expectation            exp(-6/7 N delta**2)    Theorem 7
     precision  at most this share of the list is delta below      r / (exp(6/7 N delta**2) - 1)
 
-r is the number of nodes delta below the threshold, divided by that of nodes delta above it. For
-samples in [0, R], a score s has a standard error of at most sqrt((R s - s**2) / N).
-
+r is the number of nodes delta below the threshold, divided by that of nodes delta above it.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, section 4.
 """
 
@@ -99,7 +97,9 @@ def promises(nodes: int, listed: int) -> dict[str, Promise]:
 
 
 def standard_error(score: float, most: float, samples: int) -> float:
-    """Return the maximum standard error of a score from samples in [0, ``most``]."""
+    """Return the maximum standard error of a score s from samples in [0, R = ``most``]:
+    sqrt((R s - s**2) / N).
+    """
     return math.sqrt(max(0.0, most * score - score * score) / samples)
 
 
