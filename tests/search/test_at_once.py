@@ -15,7 +15,7 @@ from cocite.index.layouts.reader import ListedHits
 from cocite.index.layouts.trees import reader
 from cocite.index.layouts.trees.reader import TreeReader
 from cocite.kernels.trees_batch import TRIED
-from cocite.search.intervals import NO_BETS
+from cocite.search.scorer import NO_BETS
 from tests.conftest import MakeGraph
 
 SITES = [

@@ -45,7 +45,7 @@ from cocite.measures import (
 )
 from cocite.measures.measure import overall_direction
 from cocite.resources import Resources
-from cocite.storage import DeclaredFiles, Entry, Facts, Journal, Manifest, write_array
+from cocite.storage import DeclaredFiles, Entry, Facts, Manifest, write_array
 
 if TYPE_CHECKING:
     from cocite.engine.diagonal import Diagonal, SweepReport
@@ -73,6 +73,7 @@ def write_diagonal(
 ) -> tuple[dict[str, Entry], dict[str, Any]]:
     """Write a part's diagonal, resuming an interrupted run; return entries and facts by file."""
     from cocite.engine.diagonal import LIMITS, diagonal_room, make_diagonal
+    from cocite.storage import Journal
 
     threads, decay = diagonal_room(rows, columns, means), plan.fixed.get(DECAY, DECAY.default)
     name = plan.prefix + DIAGONAL

@@ -32,7 +32,7 @@ from cocite.index.layouts.reader import PairEvidence, SampledReader, Span
 from cocite.measures import WholeSettings
 from cocite.options.query import DEFAULT_INTERVAL
 from cocite.search.hits import Score, scores_of
-from cocite.search.scorer import Nodes, Scorer
+from cocite.search.scorer import ROUNDING, Nodes, Scorer, wealth_at
 
 _FEW = 4
 """Number of hits whose order is tested first; each later batch is twice as large."""
@@ -40,8 +40,6 @@ _AT_ONCE, _PAIRS_AT_ONCE = 256, 512
 """Batch sizes, in hits and in pairs."""
 _CACHED = 1 << 16
 """Maximum number of sample values cached per list."""
-_ROUNDING = 4e-12
-"""Rounding error of sums, and of scores, which are multiples of 1e-12 (grains)."""
 
 Ends = list[tuple[Floats, Floats]]
 """Lower and upper ends of intervals, float64[h] each, for each confidence."""
@@ -130,6 +128,8 @@ class Intervals:
 
     def __init__(self, scorer: Scorer) -> None:
         self.scorer = scorer
+
+    draws_of = ListDraws
 
     def draws(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Draws:
         """Return the samples for each of ``others``: means over ``nodes``, summed over parts."""
@@ -345,7 +345,7 @@ def around(
     """Return means, and distances to lower and upper bounds on exact means, float64[hits] each."""
     means, low = _ends(draws, confidence, bound)
     _, high = _ends(draws, confidence, bound, upper=True)
-    return means, means - low + _ROUNDING, high - means + _ROUNDING
+    return means, means - low + ROUNDING, high - means + ROUNDING
 
 
 def _ends(
@@ -387,7 +387,7 @@ def counted_ends(
     """
     low, _ = _mixed(values, counts, span.least, span.most, confidence)
     high, _ = _mixed(most, counts, span.most, span.beyond, confidence)
-    return np.maximum(low - _ROUNDING, span.least), np.minimum(high + _ROUNDING, span.most)
+    return np.maximum(low - ROUNDING, span.least), np.minimum(high + ROUNDING, span.most)
 
 
 def leading_certain(
@@ -408,35 +408,13 @@ def leading_certain(
         if bound == "hoeffding":  # Fogaras and Racz bound a difference like a value
             steps = replace(steps, span=Span(0.0, 0.0, draws.span.width))
         _, low = _ends(steps, confidence, bound)
-        sure: Bools = low - _ROUNDING > doubts[begin : end - 1]
+        sure: Bools = low - ROUNDING > doubts[begin : end - 1]
         if steps.known is not None:
             sure &= steps.known > 1
         if not sure.all():
             return begin + int(sure.argmin())
         begin = end - 1
     return begin
-
-
-def certain_prefix(lows: Floats, highs: Floats) -> int:
-    """Return how many leading intervals lie above all later ones; the last one never counts."""
-    if lows.size < 2:
-        return 0
-    behind = np.maximum.accumulate(highs[:0:-1])[::-1]
-    sure: Bools = lows[:-1] > behind
-    return int(sure.argmin()) if not sure.all() else sure.size
-
-
-def bets_of(confidence: float) -> tuple[float, float]:
-    """Return the wealth at which bets reject a mean, and the rounding error of sums."""
-    return _level(confidence), _ROUNDING
-
-
-NO_BETS = math.inf, _ROUNDING
-"""Replaces :func:`bets_of` in queries without intervals."""
-
-
-def _level(confidence: float) -> float:
-    return 2 / (1 - confidence)
 
 
 def _moments(values: Floats) -> tuple[Floats, Floats]:
@@ -472,7 +450,7 @@ def _bet(
         return _mixed(kinds, counts, first, last, confidence)
     found, means = np.full(values.shape[1], first), np.full(values.shape[1], first)
     if last != first:
-        totals.ordered_ends(values, first, last - first, _level(confidence), found, means)
+        totals.ordered_ends(values, first, last - first, wealth_at(confidence), found, means)
     return found, means
 
 
@@ -484,5 +462,5 @@ def _mixed(
 
     found, means = np.full(len(counts), first), np.full(len(counts), first)
     if last != first:
-        totals.mixed_ends(values, counts, first, last - first, _level(confidence), found, means)
+        totals.mixed_ends(values, counts, first, last - first, wealth_at(confidence), found, means)
     return found, means

@@ -52,6 +52,22 @@ Nodes = tuple[int, ...]
 """A query's node ids, without duplicates."""
 
 
+ROUNDING = 4e-12
+"""Rounding error of sums, and of scores, which are multiples of 1e-12 (grains)."""
+NO_BETS = math.inf, ROUNDING
+"""Replaces :func:`bets_of` in queries without intervals."""
+
+
+def bets_of(confidence: float) -> tuple[float, float]:
+    """Return the wealth at which bets reject a mean, and the rounding error of sums."""
+    return wealth_at(confidence), ROUNDING
+
+
+def wealth_at(confidence: float) -> float:
+    """Return the wealth at which bets on one of two ends reject a mean."""
+    return 2 / (1 - confidence)
+
+
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://([^/?#]*)")
 
 

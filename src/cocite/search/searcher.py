@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import GRAINS, Floats, Ids, Ints
+from cocite.constants import GRAINS, Bools, Floats, Ids, Ints
 from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.index import StoredIndex
@@ -39,11 +39,11 @@ from cocite.options.query import (
 )
 from cocite.resources import Resources
 from cocite.search.hits import Hit, Hits, Score, scores_of
-from cocite.search.intervals import NO_BETS, Ends, Intervals, ListDraws, bets_of, certain_prefix
-from cocite.search.scorer import Filter, Nodes, ScoreQuery, Scorer
+from cocite.search.scorer import NO_BETS, Filter, Nodes, ScoreQuery, Scorer, bets_of
 
 if TYPE_CHECKING:
     from cocite.search.explainer import Explainer
+    from cocite.search.intervals import Ends, Intervals, ListDraws
     from cocite.search.refine.candidates import Level, Refiner
     from cocite.search.source import GivenGraph, PageRanks
     from cocite.search.unseen import UnseenNodes
@@ -145,7 +145,6 @@ class Searcher:
         """
         self.stored, self.means, self.given = stored, means, given
         self.scorer = Scorer(stored, means, given) if scorer is None else scorer
-        self.intervals = Intervals(self.scorer)
         self._whole = whole
         self._successor: Searcher | None = None
         self._lock = threading.Lock()
@@ -221,6 +220,13 @@ class Searcher:
         from cocite.search.source import PageRanks
 
         return PageRanks(self.stored, self.means, self.given)
+
+    @cached_property
+    def intervals(self) -> Intervals:
+        """Return the intervals; a list from a single kernel call does not load them."""
+        from cocite.search.intervals import Intervals
+
+        return Intervals(self.scorer)
 
     @cached_property
     def explainer(self) -> Explainer:
@@ -335,14 +341,14 @@ class Searcher:
             return query.k
         if options.order != DEFAULT_ORDER:
             rank = self.ranks.of(ids, options.ranks)
-            count = certain_prefix(lows * rank, highs * rank)
+            count = _certain_prefix(lows * rank, highs * rank)
         elif found.certain is not None:
             count = found.certain
         elif (draws := found.draws) is not None:
             how = options.confidence, options.interval
             count = self.attempt(lambda now: now.intervals.certain_ranks(draws, *how))
         else:
-            count = certain_prefix(lows, highs)
+            count = _certain_prefix(lows, highs)
         # The last hit of a complete list has no next one.
         whole = 0 < ids.size <= query.k and count == ids.size - 1
         return count + (whole and round(lows[-1] * GRAINS) >= floor)
@@ -377,6 +383,8 @@ class Searcher:
                 return RankedList(found.ids, scores, errors, ends, found.certain)
         if len(nodes) > 1:
             return self._together(nodes, query, best, levels)
+        from cocite.search.intervals import ListDraws
+
         ids, values = scorer.top(nodes[0], best)
         if not levels:
             scorer.check(values[:, 0])
@@ -390,6 +398,8 @@ class Searcher:
     def _together(
         self, nodes: Nodes, query: Query, best: ScoreQuery, levels: Sequence[float]
     ) -> RankedList:
+        from cocite.search.intervals import ListDraws
+
         intervals, options = self.intervals, query.options
         ids, grains = self.scorer.top_together(nodes, options.aggregate, best)
         places = self._places(query, ids, grains)
@@ -425,6 +435,15 @@ class Searcher:
         values = self.ranks.of(ids, query.options.ranks)
         values = values if order == "pagerank" else values * scores
         return np.argsort(-values, kind="stable")[query.looked]
+
+
+def _certain_prefix(lows: Floats, highs: Floats) -> int:
+    """Return how many leading intervals lie above all later ones; the last one never counts."""
+    if lows.size < 2:
+        return 0
+    behind = np.maximum.accumulate(highs[:0:-1])[::-1]
+    sure: Bools = lows[:-1] > behind
+    return int(sure.argmin()) if not sure.all() else sure.size
 
 
 class Searching(Protocol):

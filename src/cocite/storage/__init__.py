@@ -2,8 +2,10 @@
 
 ``FORMAT.md`` specifies the files. This package does not depend on graphs or indexes. Store writers
 (``storage/staging.py``) and scratch files (``storage/spool.py``) are imported from their own
-modules, because queries do not need them.
+modules, and ``storage/atomic.py`` loads on first use, because queries do not need them.
 """
+
+from typing import TYPE_CHECKING, Any
 
 from cocite.storage.arrays import AROUND as AROUND
 from cocite.storage.arrays import Access as Access
@@ -17,14 +19,24 @@ from cocite.storage.arrays import fetch as fetch
 from cocite.storage.arrays import is_mapped as is_mapped
 from cocite.storage.arrays import map_array as map_array
 from cocite.storage.arrays import write_array as write_array
-from cocite.storage.atomic import Journal as Journal
-from cocite.storage.atomic import check_file as check_file
-from cocite.storage.atomic import staged_file as staged_file
-from cocite.storage.atomic import staged_folder as staged_folder
-from cocite.storage.atomic import staged_rows as staged_rows
 from cocite.storage.manifest import FORMAT_VERSION as FORMAT_VERSION
 from cocite.storage.manifest import MANIFEST as MANIFEST
 from cocite.storage.manifest import Facts as Facts
 from cocite.storage.manifest import Manifest as Manifest
 from cocite.storage.manifest import Store as Store
 from cocite.storage.manifest import kind_of as kind_of
+
+if TYPE_CHECKING:
+    from cocite.storage.atomic import Journal as Journal
+    from cocite.storage.atomic import check_file as check_file
+    from cocite.storage.atomic import staged_file as staged_file
+    from cocite.storage.atomic import staged_folder as staged_folder
+    from cocite.storage.atomic import staged_rows as staged_rows
+
+
+def __getattr__(name: str) -> Any:
+    if name not in ("Journal", "check_file", "staged_file", "staged_folder", "staged_rows"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cocite.storage import atomic
+
+    return getattr(atomic, name)

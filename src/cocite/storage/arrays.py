@@ -29,7 +29,6 @@ import xxhash
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from cocite.errors import Damaged, ResourceError
-from cocite.storage import disk
 
 _Made = TypeVar("_Made")
 _DTYPES = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
@@ -104,6 +103,9 @@ class ArrayWriter:
         self._hash = xxhash.xxh3_128()
         self._items = 0
         self._ours = isinstance(path, Path)
+        from cocite.storage import disk  # only writing needs it
+
+        self._disk = disk
         self._file = disk.create_anew(path) if isinstance(path, Path) else path
         self.entry: Entry | None = None
 
@@ -114,7 +116,7 @@ class ArrayWriter:
             array = array.astype(self.dtype, casting="safe")
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         for low in range(0, len(data), _CHUNK):
-            disk.write(self._file, data[low : low + _CHUNK])
+            self._disk.write(self._file, data[low : low + _CHUNK])
         self._hash.update(data)
         self._items += array.size
 
@@ -124,7 +126,7 @@ class ArrayWriter:
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         try:
             if kind is None:
-                disk.sync_file(self._file)
+                self._disk.sync_file(self._file)
                 shape = (self._items // math.prod(self._tail), *self._tail)
                 self.entry = Entry(self.dtype.str, shape, self._hash.hexdigest())
         finally:

@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from cocite.errors import Busy, Damaged, NotAStore, ResourceError, StoreError, WrongFormat
 from cocite.resources import format_size
-from cocite.storage import disk
 from cocite.storage.arrays import (
     DIGEST,
     REBUILD,
@@ -36,7 +35,6 @@ from cocite.storage.arrays import (
     map_array,
     open_regular,
 )
-from cocite.storage.atomic import MARK, staged_file
 
 MANIFEST = "manifest.json"
 FORMAT_VERSION = 5
@@ -78,6 +76,8 @@ class Manifest:
                 "was published. Reduce the number of files: more samples in each (--shard), or "
                 "fewer components and inputs"
             )
+        from cocite.storage import disk, staged_file
+
         with staged_file(directory / MANIFEST) as file:
             disk.write(file, text)
 
@@ -267,6 +267,8 @@ def _mapped(
 
 
 def _is_mark(entry: os.DirEntry[str]) -> bool:
+    from cocite.storage.atomic import MARK  # reading needs it only for a folder without a manifest
+
     plain = entry.name == MARK and entry.is_file(follow_symlinks=False)
     return plain and not entry.stat(follow_symlinks=False).st_size
 

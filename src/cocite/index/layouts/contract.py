@@ -26,7 +26,7 @@ from cocite.constants import Step, Words
 from cocite.errors import Damaged, InputError, UsageError
 from cocite.measures import HUBS, IN_SHARE, Component, Measure, PartSettings, WholeSettings
 from cocite.options import DIRECTIONS, NO_LINKS
-from cocite.storage import Entry, checksum, disk, map_array, staged_file
+from cocite.storage import Entry, checksum, map_array
 
 _LABEL = re.compile("[a-z0-9-]*")
 _TURNS = {"in": 0, "out": 16, "both": 0, "any": 0}
@@ -78,6 +78,8 @@ class PartRequest:
                 return
         except Damaged:
             pass
+        from cocite.storage import disk, staged_file
+
         with staged_file(self.path) as file:
             disk.write(file, np.ascontiguousarray(ids).view(np.uint8).data)
 

@@ -30,8 +30,7 @@ from xxhash import xxh3_128_hexdigest
 from cocite.cluster import in_order
 from cocite.constants import Floats, Ids, Ints
 from cocite.options.query import DEFAULT_ORDER, FilterOptions, QueryOptions
-from cocite.search.intervals import NO_BETS
-from cocite.search.scorer import Filter, pages_of, site_of
+from cocite.search.scorer import NO_BETS, Filter, pages_of, site_of
 from cocite.search.searcher import Query, Searching
 from cocite.storage import Journal
 
