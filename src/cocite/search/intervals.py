@@ -129,8 +129,6 @@ class Intervals:
     def __init__(self, scorer: Scorer) -> None:
         self.scorer = scorer
 
-    draws_of = ListDraws
-
     def draws(self, nodes: Nodes, others: Ids, settings: WholeSettings) -> Draws:
         """Return the samples for each of ``others``: means over ``nodes``, summed over parts."""
         span, found = Span(0.0, 0.0, 0.0), []

@@ -55,12 +55,7 @@ Nodes = tuple[int, ...]
 ROUNDING = 4e-12
 """Rounding error of sums, and of scores, which are multiples of 1e-12 (grains)."""
 NO_BETS = math.inf, ROUNDING
-"""Replaces :func:`bets_of` in queries without intervals."""
-
-
-def bets_of(confidence: float) -> tuple[float, float]:
-    """Return the wealth at which bets reject a mean, and the rounding error of sums."""
-    return wealth_at(confidence), ROUNDING
+"""Wealth and rounding error of bets (:func:`wealth_at`) in queries without intervals."""
 
 
 def wealth_at(confidence: float) -> float:

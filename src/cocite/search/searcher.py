@@ -39,7 +39,7 @@ from cocite.options.query import (
 )
 from cocite.resources import Resources
 from cocite.search.hits import Hit, Hits, Score, scores_of
-from cocite.search.scorer import NO_BETS, Filter, Nodes, ScoreQuery, Scorer, bets_of
+from cocite.search.scorer import NO_BETS, ROUNDING, Filter, Nodes, ScoreQuery, Scorer, wealth_at
 
 if TYPE_CHECKING:
     from cocite.search.explainer import Explainer
@@ -375,7 +375,7 @@ class Searcher:
         plain = plain and first and options.interval == DEFAULT_INTERVAL
         if plain and (alone := scorer.only(settings)) is not None:
             reader, own = alone
-            bets = bets_of(options.confidence) if levels else NO_BETS
+            bets = (wealth_at(options.confidence), ROUNDING) if levels else NO_BETS
             found = reader.at_once(nodes[0], query.candidates, chosen.floor, bets, own)
             if found is not None:
                 scores, errors, low, high = found.rows.T
