@@ -18,10 +18,10 @@ WAYS = ("mean", "min")
 
 
 @pytest.fixture
-def index(make_graph: MakeGraph, tmp_path: Path) -> Index:
+def index(make_graph: MakeGraph) -> Index:
     rng = np.random.default_rng(9)
     graph = make_graph(rng.integers(0, 30, (140, 2)).tolist(), range(30))
-    return cocite.build(graph, tmp_path / "i", samples=200, measure="psimrank")
+    return cocite.build(graph, samples=200, measure="psimrank")
 
 
 @pytest.mark.parametrize("aggregate", WAYS)
@@ -43,11 +43,11 @@ def test_pairs_of_refreshed_indexes(make_graph: MakeGraph, tmp_path: Path, aggre
     assert 0 <= hits.certain_ranks <= 9
 
 
-def test_filters_are_those_of_one_node(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_filters_are_those_of_one_node(make_graph: MakeGraph) -> None:
     """And the sites of all of them are left out."""
     pages = [f"http://{site}.org/{i}" for site in "abc" for i in range(4)]
     edges = [("hub", page) for page in pages] + [("other", page) for page in pages[::2]]
-    index = cocite.build(make_graph(edges), tmp_path / "i", measure="cocitation")
+    index = cocite.build(make_graph(edges), measure="cocitation")
     asked = [pages[0], pages[5]]
     everyone = {hit.node for hit in index.related(asked, 99)}
     assert everyone == set(pages) - set(asked)
@@ -92,8 +92,8 @@ def test_what_cannot_be_asked_is_refused(index: Index) -> None:
 # -- the command line ------------------------------------------------------------------
 
 
-def test_shell_why(index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path, hit = str(tmp_path / "i"), index.related(["3", "7"], 1, aggregate="min")[0]
+def test_shell_why(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    path, hit = str(index.stored.store.path), index.related(["3", "7"], 1, aggregate="min")[0]
     ask = ["why", path, "3", "7", hit.node, "--aggregate", "min"]
     assert main(ask) == 0
     last = capsys.readouterr().out.splitlines()[-1]

@@ -47,9 +47,9 @@ ASKED: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("kind", BUILT)
 def test_answers_are_those_made_step_by_step(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    index = cocite.build(make_graph(EDGES), tmp_path / "x", threads=1, **BUILT[kind])
+    index = cocite.build(make_graph(EDGES), threads=1, **BUILT[kind])
     views = [index] if kind == "one sample" else [index, index.with_samples(11)]
     nodes = [index.nodes.name(i) for i in range(0, len(index.nodes), 9)]
     told: list[int] = []
@@ -91,11 +91,11 @@ def test_answers_are_those_made_step_by_step(
 @pytest.mark.parametrize("edges", [SITES, EDGES], ids=["sites", "mixed"])
 @pytest.mark.parametrize("kind", BUILT)
 def test_many_at_once_is_told_as_each_alone(
-    make_graph: MakeGraph, tmp_path: Path, kind: str, edges: list[tuple[int, int]]
+    make_graph: MakeGraph, kind: str, edges: list[tuple[int, int]]
 ) -> None:
     """In any order; with sums that go on from one to the next, and as the reader chooses."""
     graph = make_graph(edges, range(430))
-    index = cocite.build(graph, tmp_path / "x", threads=1, **BUILT[kind])
+    index = cocite.build(graph, threads=1, **BUILT[kind])
     views = [index] if kind == "one sample" else [index, index.with_samples(11)]
     ascending = np.arange(len(index.nodes), dtype=np.uint32)
     mixed = np.random.default_rng(5).permutation(ascending)
@@ -133,7 +133,7 @@ def exact(hits: ListedHits | None) -> tuple[list[int], bytes]:
 def test_several_parts_answer_step_by_step(make_graph: MakeGraph, tmp_path: Path) -> None:
     """Of several parts, of several graphs, of a list that is longer than is made at once."""
     graph = make_graph(EDGES)
-    both = cocite.build(graph, tmp_path / "both", direction="both", **WALKS)
+    both = cocite.build(graph, direction="both", **WALKS)
     name = both.nodes.name(3)
     assert len(both.scorer.readers) == 2
     assert both.related(name, 5)

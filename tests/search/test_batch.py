@@ -344,7 +344,7 @@ def test_refined_rows_are_what_refined_questions_say(
     """Whatever the threads and pieces; what a batch of the other kind left is not gone on with."""
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 64)
     graph = index.stored.store.path.with_name("g")
-    found = cocite.build(graph, tmp_path / "i", measure=measure, samples=8, length=4)
+    found = cocite.build(graph, measure=measure, samples=8, length=4)
     nodes = list(found.nodes)[::8]
     related_all(found, tmp_path / "a.csv", 5, nodes=nodes, refine=True, threads=1)
     related_all(found, tmp_path / "b.csv", 5, nodes=nodes, target_error=0.001, threads=2)

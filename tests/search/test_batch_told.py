@@ -40,7 +40,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 )
 def test_rows_and_size_are_stated(index: Index, tmp_path: Path, measure: str, kind: str) -> None:
     if measure == "neighborhood":
-        index = cocite.build(index.stored.store.path.with_name("g"), tmp_path / "i")
+        index = cocite.build(index.stored.store.path.with_name("g"))
     index.related_all(tmp_path / "whole", 10, kind=kind)
     with Batch(index, tmp_path / "x", 10, kind=kind) as batch:
         plan = batch.estimate()

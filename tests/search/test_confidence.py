@@ -68,13 +68,13 @@ def test_intervals_cover_the_truth(graph: Graph, tmp_path: Path, measure: str) -
 
 @pytest.mark.parametrize("bound", INTERVALS)
 @pytest.mark.parametrize("measure", [*TWINS, "compact-simrank"])
-def test_interval_margin(make_graph: MakeGraph, tmp_path: Path, measure: str, bound: str) -> None:
+def test_interval_margin(make_graph: MakeGraph, measure: str, bound: str) -> None:
     """Two chains of 12 from one root: all walks from their ends meet there, after 12 steps. Indexes
     of 10 steps know nothing of it.
     """
     chains = [[0, *range(first, first + 12)] for first in (1, 13)]
     graph = make_graph([step for chain in chains for step in itertools.pairwise(chain)], range(25))
-    index = cocite.build(graph, tmp_path / "i", measure=measure, samples=100, length=10)
+    index = cocite.build(graph, measure=measure, samples=100, length=10)
     for decay in (0.6, 0.95):
         found = index.similarity(12, 24, decay=decay, interval=bound)
         assert found.score == found.low == 0

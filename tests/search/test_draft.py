@@ -342,12 +342,12 @@ def test_evidence_of_a_draft(graph_of: Callable[[str | None], Graph], tmp_path: 
 # -- what is given -------------------------------------------------------------------------
 
 
-def test_other_sites_than_that_of_the_draft(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_other_sites_than_that_of_the_draft(make_graph: MakeGraph) -> None:
     names = [f"http://{site}.example/{page}" for site in "ab" for page in range(6)]
     rows = list(itertools.permutations(names[:4], 2)) + list(
         itertools.product(names[:3], names[6:])
     )
-    index = cocite.build(make_graph(rows), tmp_path / "i")
+    index = cocite.build(make_graph(rows))
     name = "http://a.example/new"
     found = index.related_to(names[:3], names[7:9], name=name, exclude_same_site=True)
     assert found
@@ -387,9 +387,9 @@ def test_links_that_are_named_twice_count_once_and_their_weights_add_up(tmp_path
     assert twice == index.related_to({"n3": 2.0, "n4": 1.0}) != index.related_to(["n3", "n4"])
 
 
-def test_what_is_refused(graph_of: Callable[[str | None], Graph], tmp_path: Path) -> None:
+def test_what_is_refused(graph_of: Callable[[str | None], Graph]) -> None:
     graph = graph_of(None)
-    index = cocite.build(graph, tmp_path / "i")
+    index = cocite.build(graph)
     with pytest.raises(UsageError, match=r"2 unknown pages: 'n777' \(the nearest name is"):
         index.related_to(["n3", "n777"], ["nothing like it"])
     skipped = index.related_to(["n3", "n777"], ["nothing like it"], skip_unknown=True)
@@ -410,14 +410,14 @@ def test_what_is_refused(graph_of: Callable[[str | None], Graph], tmp_path: Path
         index.related_to(["n3"], refine=True)
     with pytest.raises(UsageError, match="already has a draft"):
         index.with_draft(["n3"]).with_draft(["n4"])
-    kept = cocite.build(graph, tmp_path / "k", measure="psimrank", only_prefix="n1")
+    kept = cocite.build(graph, measure="psimrank", only_prefix="n1")
     with pytest.raises(UsageError, match=r"contains only .* a draft may link to others"):
         kept.related_to(["n3"])
 
 
-def test_the_name_of_a_draft_is_none_of_the_graph(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_the_name_of_a_draft_is_none_of_the_graph(make_graph: MakeGraph) -> None:
     rows = [("draft", "a"), ("draft", "b"), ("c", "a"), ("c", "b"), ("(draft)", "a")]
-    index = cocite.build(make_graph(rows), tmp_path / "i", measure="coupling")
+    index = cocite.build(make_graph(rows), measure="coupling")
     with_it = index.with_draft(["a", "b"])
     assert len(with_it.nodes) == len(index.nodes) + 1
     assert list(with_it.nodes)[-1] == "((draft))"
@@ -429,7 +429,7 @@ def test_the_name_of_a_draft_is_none_of_the_graph(make_graph: MakeGraph, tmp_pat
 
 def test_missing_graph_fails_only_where_needed(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([("a", "b"), ("a", "c"), ("b", "c")])
-    own = cocite.build(graph, tmp_path / "i", measure="cocitation")
+    own = cocite.build(graph, measure="cocitation")
     walks = cocite.build(graph, tmp_path / "j", measure="psimrank")
     graph.path.rename(graph.path.with_name("elsewhere"))
     assert own.related_to([], ["a"])

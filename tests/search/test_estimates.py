@@ -62,26 +62,24 @@ def check_close(found: np.ndarray, truth: np.ndarray, other: np.ndarray, samples
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("measure", TWINS)
-def test_small_graphs_converge(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
+def test_small_graphs_converge(make_graph: MakeGraph, measure: str) -> None:
     graph = make_graph(union(GRAPHS))
     samples, length, decay = 8000, 7, 0.8
     options = {"samples": samples, "length": length, "seed": 1, "shard": 2000, "threads": 1}
-    index = cocite.build(graph, tmp_path / "i", measure=measure, **options)
+    index = cocite.build(graph, measure=measure, **options)
     truths = {name: twin(inlinks_of(graph), decay, length) for name, twin in TWINS.items()}
     truth, found = truths.pop(measure), estimates(index, list(range(graph.nodes)), decay)
     (other,) = truths.values()
     check_close(found, truth, other, samples)
 
 
-def test_walks_in_both_directions_are_independent(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_walks_in_both_directions_are_independent(make_graph: MakeGraph) -> None:
     """On an undirected graph both directions are the same links: equal draws would be seen.
 
     The correlation of n independent pairs of values has a standard error of about 1 / sqrt(n).
     """
     graph = make_graph(GRAPHS["random"], undirected=True)
-    index = cocite.build(
-        graph, tmp_path / "i", direction="both", samples=2500, shard=500, measure="psimrank"
-    )
+    index = cocite.build(graph, direction="both", samples=2500, shard=500, measure="psimrank")
     values = []
     for reader in index.scorer.readers:
         assert isinstance(reader, TreeReader)
@@ -96,7 +94,7 @@ def test_walks_in_both_directions_are_independent(make_graph: MakeGraph, tmp_pat
 def test_polblogs_converges(data: Callable[[str], Path], tmp_path: Path, measure: str) -> None:
     graph = cocite.ingest(data("polblogs") / "edges.tsv", tmp_path / "g")
     samples, length, decay = 400, 5, 0.6
-    index = cocite.build(graph, tmp_path / "i", measure=measure, samples=samples, length=length)
+    index = cocite.build(graph, measure=measure, samples=samples, length=length)
     truth = TWINS[measure](inlinks_of(graph), decay, length)
     nodes = np.flatnonzero(np.diff(graph.in_offsets.astype(int)))[::20].tolist()
     found = estimates(index, nodes, decay)
@@ -107,7 +105,7 @@ def test_polblogs_converges(data: Callable[[str], Path], tmp_path: Path, measure
 
 
 @pytest.mark.statistical
-def test_compacted_scores_converge(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_compacted_scores_converge(make_graph: MakeGraph) -> None:
     """These graphs tell it from SimRank, which is outside of what is allowed. Other layouts give
     the same bits (``test_layouts.py``).
     """
@@ -115,7 +113,6 @@ def test_compacted_scores_converge(make_graph: MakeGraph, tmp_path: Path) -> Non
     samples, length, decay = 8000, 7, 0.8
     index = cocite.build(
         graph,
-        tmp_path / "i",
         measure="compact-simrank",
         layout="compact",
         samples=samples,
@@ -136,13 +133,13 @@ def test_compacted_scores_converge(make_graph: MakeGraph, tmp_path: Path) -> Non
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("k", [1, 2, 5, 50])
-def test_common_neighbors_closed_forms(make_graph: MakeGraph, tmp_path: Path, k: int) -> None:
+def test_common_neighbors_closed_forms(make_graph: MakeGraph, k: int) -> None:
     """Two nodes with the same k in-neighbors, unrelated themselves: c/k and c."""
     graph = make_graph([(f"w{i}", node) for i in range(k) for node in ("u", "v")])
     samples, decay = 5000, 0.6
     options = {"samples": samples, "length": 10, "shard": 1000, "threads": 1}
-    plain = cocite.build(graph, tmp_path / "s", measure="simrank", **options)
-    coupled = cocite.build(graph, tmp_path / "p", measure="psimrank", **options)
+    plain = cocite.build(graph, measure="simrank", **options)
+    coupled = cocite.build(graph, measure="psimrank", **options)
     score = plain.similarity("u", "v", decay=decay).score
     assert abs(score - decay / k) <= (bernstein(decay / k, samples, decay, 4) if k > 1 else 1e-12)
     assert coupled.similarity("u", "v", decay=decay)[:2] == (decay, 0)

@@ -50,11 +50,11 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("measure", "direction"), [("simrank", "in"), ("psimrank", "out")])
-def test_evidence_converges(graph: Graph, tmp_path: Path, measure: str, direction: str) -> None:
+def test_evidence_converges(graph: Graph, measure: str, direction: str) -> None:
     samples, length, decay = 5_000, 7, 0.8
     options: dict[str, Any] = {"samples": samples, "length": length, "seed": 1, "shard": 2000}
     options |= {"threads": 1}
-    index = cocite.build(graph, tmp_path / "i", measure=measure, direction=direction, **options)
+    index = cocite.build(graph, measure=measure, direction=direction, **options)
     rows = rows_of(12, EDGES, direction)
     # Names are numbers, and so are ids in their order.
     assert [int(name) for name in index.nodes] == list(range(12))
@@ -105,8 +105,8 @@ def test_related_is_similarity_sorted_and_scaled(
             assert shares == pytest.approx(why.score, abs=1e-10)
 
 
-def test_errors_and_values_of_samples_are_scaled(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=400, measure="psimrank")
+def test_errors_and_values_of_samples_are_scaled(graph: Graph) -> None:
+    index = cocite.build(graph, samples=400, measure="psimrank")
     factors = exact.evidence(rows_of(12, EDGES, "in"), "geometric")
     seen = 0
     for a, b in zip(*np.nonzero((factors > 0) & (factors < 1)), strict=True):
@@ -122,22 +122,22 @@ def test_errors_and_values_of_samples_are_scaled(graph: Graph, tmp_path: Path) -
     assert index.similarity(str(a), str(b), evidence="geometric")[:3] == (0, 0, 0)
 
 
-def test_none_is_the_default_and_is_not_named(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=30, measure="psimrank")
+def test_none_is_the_default_and_is_not_named(graph: Graph) -> None:
+    index = cocite.build(graph, samples=30, measure="psimrank")
     assert index.related(LINKED, evidence="none") == index.related(LINKED)
     assert "evidence" not in index.stored.ask_settings({}).to_json()
     asked = index.stored.ask_settings({"evidence": "geometric"})
     assert asked.to_json()["evidence"] == "geometric"
     with pytest.raises(UsageError, match="evidence is 'some'; it must be none or geometric or exp"):
         index.related(LINKED, evidence="some")
-    other = cocite.build(graph, tmp_path / "c", measure="cocitation")
+    other = cocite.build(graph, measure="cocitation")
     with pytest.raises(UsageError, match="cocitation has no setting 'evidence'"):
         other.related(LINKED, evidence="geometric")
 
 
 @pytest.mark.parametrize("measure", TWINS)
 def test_refined_answers_refuse_it(graph: Graph, tmp_path: Path, measure: str) -> None:
-    index = cocite.build(graph, tmp_path / "i", measure=measure, samples=10)
+    index = cocite.build(graph, measure=measure, samples=10)
     for ask in (
         lambda: index.related(LINKED, refine=True, evidence="geometric"),
         lambda: index.similarity(LINKED, "11", target_error=0.01, evidence="geometric"),
@@ -163,11 +163,9 @@ def test_an_index_without_its_graph_says_so(graph: Graph, tmp_path: Path) -> Non
     assert found == there.related(LINKED, evidence="geometric") != []
 
 
-def test_an_index_of_wanted_pages_has_the_same_scores(graph: Graph, tmp_path: Path) -> None:
-    whole = cocite.build(graph, tmp_path / "w", samples=60, measure="psimrank")
-    some = cocite.build(
-        graph, tmp_path / "k", samples=60, only_nodes=["11", "10", "5", "3"], measure="psimrank"
-    )
+def test_an_index_of_wanted_pages_has_the_same_scores(graph: Graph) -> None:
+    whole = cocite.build(graph, samples=60, measure="psimrank")
+    some = cocite.build(graph, samples=60, only_nodes=["11", "10", "5", "3"], measure="psimrank")
     for a in some.nodes:
         for b in some.nodes:
             found = some.similarity(a, b, evidence="geometric")

@@ -1,7 +1,6 @@
 """Lists that are filtered and paged: always those of the whole list."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -94,23 +93,21 @@ def test_a_query_after_a_filtered_one_finds_everything(index: Index) -> None:
     assert whole(index) == before
 
 
-def test_integer_names_have_prefixes_too(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_integer_names_have_prefixes_too(make_graph: MakeGraph) -> None:
     rng = np.random.default_rng(5)
     graph = make_graph(rng.integers(0, 40, (300, 2)).tolist())
-    index = cocite.build(graph, tmp_path / "i", samples=30, measure="psimrank")
+    index = cocite.build(graph, samples=30, measure="psimrank")
     hits = index.related(3, 100)
     assert index.related(3, 100, prefix="1") == [h for h in hits if h.node.startswith("1")]
 
 
-def test_wrong_filters_are_refused(index: Index, make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_wrong_filters_are_refused(index: Index, make_graph: MakeGraph) -> None:
     with pytest.raises(UnknownNode, match="nobody"):
         index.related(PAGE, only=["nobody"])
     with pytest.raises(UsageError, match="only is a single text"):
         index.related(PAGE, only="http://b.org/1")
     with pytest.raises(UsageError, match=r"offset is -1; it must be a whole number, 0 or more"):
         index.related(PAGE, offset=-1)
-    plain = cocite.build(
-        make_graph([("h", "a"), ("h", "b")]), tmp_path / "i", samples=3, measure="psimrank"
-    )
+    plain = cocite.build(make_graph([("h", "a"), ("h", "b")]), samples=3, measure="psimrank")
     with pytest.raises(UsageError, match="'a' is not a URL, so it has no site"):
         plain.related("a", exclude_same_site=True)

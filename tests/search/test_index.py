@@ -3,7 +3,6 @@
 import math
 import os
 import threading
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -123,9 +122,7 @@ def test_queries_from_many_threads_are_those_of_one(index: Index, expected: Expe
     assert wrong == []
 
 
-def test_integer_names_may_be_given_as_integers(make_graph: MakeGraph, tmp_path: Path) -> None:
-    index = cocite.build(
-        make_graph([(1, 20), (1, 300)]), tmp_path / "i", samples=3, measure="psimrank"
-    )
+def test_integer_names_may_be_given_as_integers(make_graph: MakeGraph) -> None:
+    index = cocite.build(make_graph([(1, 20), (1, 300)]), samples=3, measure="psimrank")
     assert index.related(20)[0].node == "300"
     assert index.similarity(20, "300").score == pytest.approx(0.6)

@@ -17,8 +17,8 @@ from tests.conftest import MakeGraph
 from tests.oracles import walks
 from tests.oracles.compact import relatives
 from tests.oracles.graphs import Edges, graphs, in_neighbors
+from tests.search.test_why import STEPS, TURN, turned
 
-STEPS = {"simrank": "uniform", "psimrank": "argmin", "compact-simrank": "compact"}
 LAYOUTS = {
     "simrank": ("trees", "paths"),
     "psimrank": ("trees", "paths"),
@@ -27,17 +27,10 @@ LAYOUTS = {
 NOWHERE = 2**32 - 1
 WITH_WALKS = [(m, layout) for m, layouts in LAYOUTS.items() for layout in layouts[1:]]
 TREES = ("psimrank", "trees"), ("psimrank", "packed")
-TURN = {"in": 0, "out": 16}
 
 
 def make(graph: Graph, measure: str, layout: str, **options: Any) -> Index:
-    output = graph.path.with_suffix(f".{measure}.{layout}")
-    return cocite.build(graph, output, measure=measure, layout=layout, **options)
-
-
-def turned(n: int, edges: Edges, direction: str) -> list[list[int]]:
-    """The neighbors that walks of a direction step to."""
-    return in_neighbors(n, edges if direction == "in" else [(b, a) for a, b in edges])
+    return cocite.build(graph, measure=measure, layout=layout, **options)
 
 
 def reader_of(index: Index) -> WalkReader:
@@ -51,21 +44,18 @@ def reader_of(index: Index) -> WalkReader:
     graphs(),
     st.sampled_from(WITH_WALKS),
     st.sampled_from(sorted(TURN)),
-    st.integers(1, 6),
-    st.integers(1, 15),
-    st.integers(0, 2**64 - 1),
+    st.tuples(st.integers(1, 6), st.integers(1, 15), st.integers(0, 2**64 - 1)),
 )
 def test_walks_and_meetings_are_those_of_brute_force(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     kind: tuple[str, str],
     direction: str,
-    samples: int,
-    length: int,
-    seed: int,
+    chosen: tuple[int, int, int],
 ) -> None:
     n, edges = graph
     measure, layout = kind
+    samples, length, seed = chosen
     options: dict[str, Any] = {"samples": samples, "length": length, "seed": seed, "shard": 4}
     index = make(make_graph(edges, range(n)), measure, layout, direction=direction, **options)
     reader, neighbors = reader_of(index), turned(n, edges, direction)
@@ -111,30 +101,25 @@ def test_many_are_asked_at_once_in_long_trees(
 @given(
     graphs(),
     st.sampled_from(sorted(LAYOUTS)),
-    st.sampled_from(["in", "out", "both"]),
-    st.integers(1, 12),
-    st.integers(1, 15),
+    st.fixed_dictionaries(
+        {
+            "direction": st.sampled_from(["in", "out", "both"]),
+            "samples": st.integers(1, 12),
+            "length": st.integers(1, 15),
+        }
+    ),
     st.floats(0.05, 0.95),
 )
 def test_layouts_of_one_measure_answer_alike_to_the_bit(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     measure: str,
-    direction: str,
-    samples: int,
-    length: int,
+    chosen: dict[str, Any],
     decay: float,
 ) -> None:
     n, edges = graph
-    stored = make_graph(edges, range(n))
-    options: dict[str, Any] = {
-        "direction": direction,
-        "samples": samples,
-        "length": length,
-        "shard": 5,
-    }
-    layouts = *LAYOUTS[measure], "packed"
-    trees, *others = [make(stored, measure, layout, **options) for layout in layouts]
+    stored, layouts = make_graph(edges, range(n)), (*LAYOUTS[measure], "packed")
+    trees, *others = [make(stored, measure, layout, shard=5, **chosen) for layout in layouts]
     for u in range(n):
         expected = trees.related(u, n, decay=decay)
         pairs = [trees.similarity(u, v, decay=decay) for v in range(n)]

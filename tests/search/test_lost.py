@@ -180,14 +180,14 @@ def test_what_is_no_sample_cannot_be_spared(built: Built, tmp_path: Path, name: 
 
 
 def test_layouts_that_are_made_in_one_go_cannot_be_spared(graph: Graph, tmp_path: Path) -> None:
-    whole = cocite.build(graph, tmp_path / "i", measure="cocitation")
+    whole = cocite.build(graph, measure="cocitation")
     with pytest.raises(Damaged, match="in_neighbours"):
         without(whole, tmp_path / "left", "in.in_neighbours")
 
 
 def test_first_samples_are_those_left(graph: Graph, built: Built, tmp_path: Path) -> None:
     left = without(built("trees"), tmp_path / "left", "in.samples-000000")
-    some = cocite.build(graph, tmp_path / "i", numbers=range(10, 25), measure="psimrank")
+    some = cocite.build(graph, numbers=range(10, 25), measure="psimrank")
     assert left.with_samples(15).related("n7") == some.related("n7")
     assert left.with_samples(15).samples == 15
 

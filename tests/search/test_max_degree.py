@@ -59,7 +59,7 @@ def test_python_is_told_the_number_of_the_graph_and_verbs_that_build_many_are_no
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     caplog.set_level("INFO", "cocite")
-    cocite.build(star, tmp_path / "i")
+    cocite.build(star)
     assert "pages have more than 1,000 links" in caplog.text
     labels = tmp_path / "labels.tsv"
     labels.write_text("".join(f"p{i}\tc{i % 2}\n" for i in range(60)))
@@ -75,8 +75,8 @@ def test_counted_weigh_nothing(star: Graph, tmp_path: Path, direction: str, cut:
     cocite.build(star, tmp_path / "i", **options)
     assert facts(tmp_path / "i").get("excluded", 0) == cut
     if cut:
-        chosen = cocite.build(star, tmp_path / "j", max_degree=1000, **options)
-        none = cocite.build(star, tmp_path / "k", max_degree=1201, **options)
+        chosen = cocite.build(star, max_degree=1000, **options)
+        none = cocite.build(star, max_degree=1201, **options)
         same = cocite.open(tmp_path / "i")
         assert same.related("p0") == chosen.related("p0") != none.related("p0")
 
@@ -91,8 +91,8 @@ def test_a_number_that_is_chosen_wins_and_0_is_the_rule(star: Graph, tmp_path: P
     assert files[0] == files[1] == files[2]
 
 
-def test_companion_is_asked_by_the_rule(star: Graph, tmp_path: Path) -> None:
-    index = cocite.build(star, tmp_path / "i", measure="companion")
+def test_companion_is_asked_by_the_rule(star: Graph) -> None:
+    index = cocite.build(star, measure="companion")
     told = RelatedDocument.of(index, "p0", 5)
     assert told.settings["max_degree"] == max(100, isqrt(star.edges))
     assert told.hits == index.related("p0", 5, max_degree=max(100, isqrt(star.edges)))

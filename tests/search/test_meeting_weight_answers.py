@@ -54,10 +54,10 @@ def one_of_each_pair(index: Index, by: Any) -> np.ndarray:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("measure", meeting.STEPS)
-def test_estimates_have_the_law(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
+def test_estimates_have_the_law(make_graph: MakeGraph, measure: str) -> None:
     graph, samples = make_graph(EDGES, range(12)), 15_000
     chosen: dict[str, Any] = {"samples": samples, "length": LENGTH, "seed": 1, "shard": 2000}
-    index = cocite.build(graph, tmp_path / "i", measure=measure, threads=1, **chosen)
+    index = cocite.build(graph, measure=measure, threads=1, **chosen)
     near = [graph.in_neighbors(v).tolist() for v in range(graph.nodes)]
     chances = meeting.law(near, meeting.STEPS[measure], LENGTH)
     for by, function in FUNCTIONS.values():
@@ -73,12 +73,12 @@ def test_estimates_have_the_law(make_graph: MakeGraph, tmp_path: Path, measure: 
     assert np.abs(powers - hitting).max() > 0.1
 
 
-def test_hitting_is_the_expected_meeting_time(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_hitting_is_the_expected_meeting_time(make_graph: MakeGraph) -> None:
     """Two pages with one in-link in common meet after one step, in every sample; a page without
     in-links meets nobody.
     """
     graph = make_graph([("w", "a"), ("w", "b"), ("x", "w"), ("x", "y"), ("y", "c")])
-    index = cocite.build(graph, tmp_path / "i", length=LENGTH, samples=50, measure="psimrank")
+    index = cocite.build(graph, length=LENGTH, samples=50, measure="psimrank")
     for pair, steps in ((("a", "b"), 1), (("a", "c"), 2), (("w", "y"), 1), (("x", "a"), 7)):
         score = index.similarity(*pair, meeting_weight="hitting").score
         assert abs((1 - score) * (LENGTH + 1) - steps) < 1e-9
@@ -88,12 +88,12 @@ def test_hitting_is_the_expected_meeting_time(make_graph: MakeGraph, tmp_path: P
 # -- the contract, for any function --------------------------------------------------------
 
 
-def test_intervals_leave_room_for_later_meetings(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_intervals_leave_room_for_later_meetings(make_graph: MakeGraph) -> None:
     """Two chains of 12 pages from one root: all walks meet at step 12, behind the index's 10."""
     chains = [("root", "a1"), ("root", "b1")]
     chains += [(f"{c}{i}", f"{c}{i + 1}") for c in "ab" for i in range(1, 12)]
     graph = make_graph(chains)
-    index = cocite.build(graph, tmp_path / "i", length=10, samples=400, measure="psimrank")
+    index = cocite.build(graph, length=10, samples=400, measure="psimrank")
     asked = ("0.9**t", 0.9**12), ("t<=15", 1.0), ("t==12", 1.0), ("1/t", 1 / 12)
     for by, truth in asked:
         if by == "t==12":
@@ -204,9 +204,7 @@ def test_impossible_meeting_weight_is_refused(make_graph: MakeGraph, tmp_path: P
             measure="psimrank",
         )
     assert not (tmp_path / "i").exists()
-    mixed = cocite.build(
-        graph, tmp_path / "m", measure="blend:simrank(length=3)+psimrank", length=5, samples=9
-    )
+    mixed = cocite.build(graph, measure="blend:simrank(length=3)+psimrank", length=5, samples=9)
     with pytest.raises(UsageError, match="it must have 5, one for each step"):
         mixed.related(LINKED, meeting_weight=[1, 0.5, 0.25])
     numbers = [0.9, 0.5, 0.25, 0.1, 0.1]

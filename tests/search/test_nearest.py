@@ -186,15 +186,13 @@ def test_both_directions_are_one_list(graph: Graph, tmp_path: Path) -> None:
     index = build(graph, tmp_path / "i")
     assert index.direction == "both"
     assert [(part.direction, part.weight) for part in index.stored.parts] == [("both", 1)]
-    blend = cocite.build(
-        graph, tmp_path / "b", measure="blend:snn+cocitation(form=cosine)", direction="both"
-    )
+    blend = cocite.build(graph, measure="blend:snn+cocitation(form=cosine)", direction="both")
     assert [(p.measure.name, p.direction, p.weight) for p in blend.stored.parts] == [
         ("snn", "both", 0.5),
         ("cocitation", "in", 0.25),
         ("cocitation", "out", 0.25),
     ]
-    other = cocite.build(graph, tmp_path / "c", measure="cocitation", direction="both")
+    other = cocite.build(graph, measure="cocitation", direction="both")
     for a, b in (("p1", "p2"), ("p7", "p30")):
         mean = (index.similarity(a, b).score + other.similarity(a, b).score) / 2
         assert abs(blend.similarity(a, b).score - mean) < ROUNDING

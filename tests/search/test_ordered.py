@@ -25,8 +25,8 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 
 @pytest.fixture
-def index(graph: Graph, tmp_path: Path) -> Index:
-    return cocite.build(graph, tmp_path / "i", samples=60, measure="psimrank")
+def index(graph: Graph) -> Index:
+    return cocite.build(graph, samples=60, measure="psimrank")
 
 
 def expected(index: Index, ranks: dict[str, float], by: str, hits: list[Hit]) -> list[Hit]:
@@ -70,8 +70,8 @@ def test_ranks_are_read_back(graph: Graph, index: Index, tmp_path: Path, ending:
     assert index.related("7", 9, order=RANK, ranks=path) == index.related("7", 9, order=RANK)
 
 
-def test_filters_and_refined_answers_can_be_ordered(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "s", measure="simrank", samples=60)
+def test_filters_and_refined_answers_can_be_ordered(graph: Graph) -> None:
+    index = cocite.build(graph, measure="simrank", samples=60)
     ranks = dict(cocite.pagerank(graph).top(60))
     hits = index.related("7", 100, refine=True)
     found = index.related("7", 5, refine=True, order=PRODUCT)
@@ -83,8 +83,8 @@ def test_filters_and_refined_answers_can_be_ordered(graph: Graph, tmp_path: Path
     assert {hit.node for hit in among} <= {"3", "5", "9"}
 
 
-def test_certain_product_order_is_that_of_intervals(graph: Graph, tmp_path: Path) -> None:
-    index, found = cocite.build(graph, tmp_path / "many", samples=3000, measure="psimrank"), 0
+def test_certain_product_order_is_that_of_intervals(graph: Graph) -> None:
+    index, found = cocite.build(graph, samples=3000, measure="psimrank"), 0
     for node in map(str, range(0, 60, 5)):
         hits = index.related(node, 60, order=PRODUCT)
         ranks = index.pageranks([hit.node for hit in hits])
@@ -101,9 +101,9 @@ def test_certain_product_order_is_that_of_intervals(graph: Graph, tmp_path: Path
     assert found > 3
 
 
-def test_shown_product_order_is_certain_among_candidates(graph: Graph, tmp_path: Path) -> None:
+def test_shown_product_order_is_certain_among_candidates(graph: Graph) -> None:
     """A page that is not shown may stand above the first, as little is known of it."""
-    index = cocite.build(graph, tmp_path / "many", samples=1000, measure="psimrank")
+    index = cocite.build(graph, samples=1000, measure="psimrank")
     for node in ("0", "7", "30"):
         by_width = sorted(index.related(node, 60), key=lambda hit: (hit.high - hit.low) / hit.score)
         ranks = np.zeros(60)

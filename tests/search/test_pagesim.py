@@ -30,7 +30,7 @@ PER = st.sampled_from(["hop", "path"])
 THRESHOLDS = st.sampled_from([0.0031, 0.0173, 0.071, 0.29])
 
 
-def build(graph: Graph, folder: Path, **options: Any) -> Index:
+def build(graph: Graph, folder: Path | None = None, **options: Any) -> Index:
     return cocite.build(graph, folder, measure="pagesim", **options)
 
 
@@ -108,82 +108,61 @@ def mean_one(n: int, edges: Edges, damping: float = 0.85) -> NDArray[np.float64]
 # -- the definition ------------------------------------------------------------------------
 
 
-def test_the_worked_example(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """002, 4.3: v0 hands 0.4 to v1, and 0.4 + 0.32 to v2, of its 1."""
+@pytest.mark.parametrize(("per", "both_ways"), [("hop", 0.72), ("path", 0.8)])
+def test_the_worked_example(make_graph: MakeGraph, per: str, both_ways: float) -> None:
+    """002, 4.3: v0 hands 0.4 to v1, and 0.4 + 0.32 to v2, of its 1. By the printed equation 2, with
+    0.8 once a path: v2 gets 0.4 straight, and 0.8 / (2 * 1) by way of v1.
+    """
     graph = make_graph([("v0", "v1"), ("v0", "v2"), ("v1", "v2"), ("v2", "v0")])
-    given_away = features_of(build(graph, tmp_path / "i", decay=0.8, threshold=0))
+    given_away = features_of(build(graph, decay=0.8, threshold=0, decay_per=per))
     row = given_away[0] / given_away[0, 0]
-    assert row == pytest.approx([1, 0.4, 0.72], rel=4 * SINGLE)
+    assert row == pytest.approx([1, 0.4, both_ways], rel=4 * SINGLE)
 
 
-def test_the_printed_formula(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """002, equation 2: 0.8 once a path. v2 gets 0.4 straight, and 0.8 / (2 * 1) by way of v1."""
-    graph = make_graph([("v0", "v1"), ("v0", "v2"), ("v1", "v2"), ("v2", "v0")])
-    index = build(graph, tmp_path / "i", decay=0.8, threshold=0, decay_per="path")
-    given_away = features_of(index)
-    row = given_away[0] / given_away[0, 0]
-    assert row == pytest.approx([1, 0.4, 0.8], rel=4 * SINGLE)
-
-
-@settings(max_examples=60)
-@given(graphs(max_nodes=9), st.integers(1, 4), DECAYS, PER, st.booleans())
-def test_all_simple_paths_and_no_others(
-    graph: tuple[int, Edges], radius: int, decay: float, per: str, marked: bool
-) -> None:
-    n, edges = graph
-    links, scores = rows_of(n, edges), mean_one(n, edges)
-    found, cut = spread(links, scores, decay, radius, 0.0, per, marked)
-    exact, _ = oracle.propagated(n, edges, scores, decay, radius, per=per)
-    np.testing.assert_allclose(found, exact, rtol=1e-12, atol=0)
-    assert not cut.any()
-
-
-@settings(max_examples=60)
-@given(graphs(max_nodes=9), st.integers(1, 4), DECAYS, THRESHOLDS, PER)
+@settings(max_examples=120)
+@given(
+    graphs(max_nodes=9),
+    st.integers(1, 4),
+    DECAYS,
+    st.one_of(st.just(0.0), THRESHOLDS),
+    PER,
+    st.booleans(),
+)
 def test_a_path_is_cut_if_and_only_if_it_carries_less(
-    graph: tuple[int, Edges], radius: int, decay: float, threshold: float, per: str
+    graph: tuple[int, Edges], radius: int, decay: float, threshold: float, per: str, marked: bool
 ) -> None:
+    """With a threshold of 0, all simple paths count, and no others."""
     n, edges = graph
     links, scores = rows_of(n, edges), mean_one(n, edges)
-    found, _ = spread(links, scores, decay, radius, threshold, per)
+    found, cut = spread(links, scores, decay, radius, threshold, per, marked)
     exact, _ = oracle.propagated(n, edges, scores, decay, radius, threshold, per)
     np.testing.assert_allclose(found, exact, rtol=1e-12, atol=0)
+    assert threshold or not cut.any()
 
 
 @settings(max_examples=40)
 @given(
     graphs(max_nodes=9),
-    st.sampled_from([1, 2, 3, 4, 7, 10**9]),
-    DECAYS,
-    st.one_of(st.just(0.0), THRESHOLDS),
-    st.sampled_from(["in", "out"]),
-    PER,
+    st.fixed_dictionaries(
+        {
+            "radius": st.sampled_from([1, 2, 3, 4, 7, 10**9]),
+            "decay": DECAYS,
+            "threshold": st.one_of(st.just(0.0), THRESHOLDS),
+            "direction": st.sampled_from(["in", "out"]),
+            "decay_per": PER,
+        }
+    ),
     st.sampled_from([3, 8]),
 )
 def test_stored_scores_are_within_their_bound(
-    make_graph: MakeGraph,
-    graph: tuple[int, Edges],
-    radius: int,
-    decay: float,
-    threshold: float,
-    direction: str,
-    per: str,
-    rows: int,
+    make_graph: MakeGraph, graph: tuple[int, Edges], chosen: dict[str, Any], rows: int
 ) -> None:
     """Also where what was cut is booked in few rows, the last of which is for many hops."""
     n, edges = graph
-    stored = make_graph(edges, range(n))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cocite.index.layouts.rows.pagesim._ROWS", rows)
-        index = build(
-            stored,
-            stored.path.with_suffix(".index"),
-            radius=radius,
-            decay=decay,
-            threshold=threshold,
-            direction=direction,
-            decay_per=per,
-        )
+        index = build(make_graph(edges, range(n)), **chosen)
+    radius, decay, threshold, direction, per = chosen.values()
     if direction == "out":
         edges = sorted((b, a) for a, b in edges)
     radius = min(radius, n)
@@ -210,9 +189,8 @@ def test_normalized_scores_are_within_their_interval(
     make_graph: MakeGraph, graph: tuple[int, Edges], decay: float, threshold: float, per: str
 ) -> None:
     n, edges = graph
-    stored = make_graph(edges, range(n))
     options = {"radius": 5, "decay": decay, "threshold": threshold, "decay_per": per}
-    index = build(stored, stored.path.with_suffix(".index"), normalized=True, **options)
+    index = build(make_graph(edges, range(n)), normalized=True, **options)
     kept, cut = oracle.propagated(n, edges, mean_one(n, edges), decay, 5, threshold, per)
     found = oracle.normalized(oracle.pagesim(kept))
     truth = oracle.normalized(oracle.pagesim(kept + cut))

@@ -53,9 +53,9 @@ def many(index: Index, **options: Any) -> list[str]:
 
 @pytest.mark.parametrize("kind", BUILT)
 def test_many_pairs_say_what_each_says(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    index = cocite.build(make_graph(EDGES), tmp_path / "x", threads=1, **BUILT[kind])
+    index = cocite.build(make_graph(EDGES), threads=1, **BUILT[kind])
     blocks: list[int] = []
     real = Intervals.of_pairs
 
@@ -77,13 +77,11 @@ def test_many_pairs_say_what_each_says(
     assert kind not in TREES or {58, 20, 19} == set(blocks)
 
 
-def test_blocks_and_progress(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_blocks_and_progress(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scorer, "_LEAST_BLOCK", 7)
     monkeypatch.setattr(scorer, "_BLOCK_TIMES", 1)
     monkeypatch.setattr(intervals, "_PAIRS_AT_ONCE", 3)
-    index = cocite.build(make_graph(EDGES), tmp_path / "x", samples=20, measure="psimrank")
+    index = cocite.build(make_graph(EDGES), samples=20, measure="psimrank")
     seen: list[tuple[str, int, int]] = []
     found = index.similarities(PAIRS, ids=True, progress=lambda *told: seen.append(told))
     assert [repr(tuple(score)) for score in found] == rows(index)
@@ -132,7 +130,7 @@ def test_what_is_damaged_is_left_out_of_all(make_graph: MakeGraph, tmp_path: Pat
 def test_names_as_they_are_given(make_graph: MakeGraph, tmp_path: Path) -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     pyarrow = pytest.importorskip("pyarrow")
-    index = cocite.build(make_graph(EDGES), tmp_path / "x", samples=9, measure="psimrank")
+    index = cocite.build(make_graph(EDGES), samples=9, measure="psimrank")
     a, b = [f"{i}" for i in (3, 4, 5)], [f"{i}" for i in (4, 4, 6)]
     expected = list(index.similarities(a, b))
     assert expected == [index.similarity(*pair) for pair in zip(a, b, strict=True)]
@@ -177,9 +175,9 @@ def test_names_as_they_are_given(make_graph: MakeGraph, tmp_path: Path) -> None:
     ],
 )
 def test_what_is_refused(
-    make_graph: MakeGraph, tmp_path: Path, given: Any, options: dict[str, Any], message: str
+    make_graph: MakeGraph, given: Any, options: dict[str, Any], message: str
 ) -> None:
-    index = cocite.build(make_graph(EDGES), tmp_path / "x", measure="cocitation")
+    index = cocite.build(make_graph(EDGES), measure="cocitation")
     with pytest.raises(UsageError) as caught:
         index.similarities(*given, **options)
     assert message in str(caught.value)

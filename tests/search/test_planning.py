@@ -102,9 +102,9 @@ def test_plan_of_a_few_samples_is_exact(graph: Graph, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("measure", ["cocitation", "ppr", "pagesim", "snn"])
-def test_plan_without_samples_is_the_layouts(graph: Graph, tmp_path: Path, measure: str) -> None:
+def test_plan_without_samples_is_the_layouts(graph: Graph, measure: str) -> None:
     plan = cocite.plan_index(graph, measure=measure)
-    index = cocite.build(graph, tmp_path / "x", measure=measure)
+    index = cocite.build(graph, measure=measure)
     assert plan.planned.samples is None
     assert plan.doubled is None
     assert plan.planned.bytes == pytest.approx(index.stored.store.nbytes, rel=0.2)
@@ -125,11 +125,11 @@ def test_delta_takes_what_all_promises_need_or_one(graph: Graph) -> None:
         assert all(plan.planned.delta[name] <= 0.1 for name in kept)
 
 
-def test_disk_holds_what_is_planned_for_it(graph: Graph, tmp_path: Path) -> None:
+def test_disk_holds_what_is_planned_for_it(graph: Graph) -> None:
     plan = cocite.plan_index(graph, disk="300kB", measure="psimrank")
     assert plan.planned.samples is not None
     assert 0.97 < plan.planned.bytes / 300_000 <= 1
-    index = cocite.build(graph, tmp_path / "x", samples=plan.planned.samples, measure="psimrank")
+    index = cocite.build(graph, samples=plan.planned.samples, measure="psimrank")
     assert index.stored.store.nbytes == pytest.approx(300_000, rel=0.05)
 
 

@@ -111,11 +111,11 @@ def test_the_error_aimed_at_is_reached(index: Index, target: float) -> None:
 
 
 @pytest.mark.parametrize("decay", [0.95, 0.99])
-def test_unreachable_target_ends(make_graph: MakeGraph, tmp_path: Path, decay: float) -> None:
+def test_unreachable_target_ends(make_graph: MakeGraph, decay: float) -> None:
     """Walks on a cycle never spread: more of them is left behind level 128 than is asked for."""
     stored = make_graph([*((v, (v + 1) % 9) for v in range(9)), (0, 4)])
     truth = truth_of(stored, decay=decay)
-    built = cocite.build(stored, tmp_path / "x", measure="simrank", samples=1)
+    built = cocite.build(stored, measure="simrank", samples=1)
     for u in range(9):
         for hit in built.related(u, 9, target_error=1e-5, decay=decay):
             assert hit.low <= truth[u, int(hit.node)] <= hit.high
@@ -123,7 +123,7 @@ def test_unreachable_target_ends(make_graph: MakeGraph, tmp_path: Path, decay: f
 
 
 @pytest.mark.parametrize("decay", [0.9, 0.95, 0.99])
-def test_near_scores_are_good(make_graph: MakeGraph, tmp_path: Path, decay: float) -> None:
+def test_near_scores_are_good(make_graph: MakeGraph, decay: float) -> None:
     """A dozen pages that link to each other, and a decay near 1: each entry of the diagonal depends
     on all others. Scores were off by 0.2 and more, cut at the decay; samples do better than that.
     """
@@ -131,7 +131,7 @@ def test_near_scores_are_good(make_graph: MakeGraph, tmp_path: Path, decay: floa
     edges = {(int(a), int(b)) for a, b in rng.integers(0, 12, (54, 2)) if a != b}
     stored = make_graph(sorted(edges), range(12))
     truth = truth_of(stored, decay=decay)
-    built = cocite.build(stored, tmp_path / "x", measure="simrank", samples=100)
+    built = cocite.build(stored, measure="simrank", samples=100)
     off, plain = [], []
     for u in range(12):
         for hit in built.related(u, 4, refine=True, decay=decay):
@@ -168,8 +168,8 @@ def test_pages_and_filters_apply_to_refined_answers(index: Index) -> None:
     assert all(h.low > 0 for h in sure)
 
 
-def test_made_ready_equals_made_when_asked(graph: Graph, index: Index, tmp_path: Path) -> None:
-    bare = cocite.build(graph, tmp_path / "i", measure="simrank", samples=3)
+def test_made_ready_equals_made_when_asked(graph: Graph, index: Index) -> None:
+    bare = cocite.build(graph, measure="simrank", samples=3)
     assert bare.stored.refined == {}
     assert index.stored.refined["in.diagonal"]["decay"] == 0.6
     for node in ("0", "45", "300"):
@@ -286,11 +286,11 @@ def test_another_bound_is_refused(index: Index) -> None:
 
 @pytest.mark.parametrize("by", ["psimrank", "xjaccard"])
 def test_hits_are_above_zero_with_the_confidence_asked_for(
-    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     """And not with that of the intervals shown."""
     monkeypatch.setattr("cocite.search.refine.linear.MOST_LINKS", 0)
-    asked = cocite.build(graph, tmp_path / "x", measure=by, samples=300)
+    asked = cocite.build(graph, measure=by, samples=300)
     counts = []
     for level in (0.1, 0.95, 1 - 1e-12):
         wanted: dict[str, Any] = {"k": 250, "target_error": 0.9, "confidence": level}
@@ -304,11 +304,11 @@ def test_hits_are_above_zero_with_the_confidence_asked_for(
 
 
 def test_more_samples_of_a_blend_are_those_of_a_larger_one(
-    graph: Graph, mixed: Index, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    graph: Graph, mixed: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parts with samples get more of them, the others add what they always do; to the bit."""
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 256)
-    larger = cocite.build(graph, tmp_path / "i", measure=mixed.measure, samples=256, length=6)
+    larger = cocite.build(graph, measure=mixed.measure, samples=256, length=6)
     for node in list(graph.names)[::80]:
         hits = mixed.related(node, 20, target_error=1e-6)
         assert len(hits) == 20
@@ -317,8 +317,8 @@ def test_more_samples_of_a_blend_are_those_of_a_larger_one(
             assert 0 <= hit.low <= hit.score <= hit.high <= 1
 
 
-def test_exact_scores_have_nothing_to_refine(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", measure="cocitation")
+def test_exact_scores_have_nothing_to_refine(graph: Graph) -> None:
+    index = cocite.build(graph, measure="cocitation")
     assert index.related("45", refine=True) == index.related("45")
     assert index.similarity("45", "46", target_error=0.01) == index.similarity("45", "46")
 
@@ -347,8 +347,8 @@ def test_xjaccard_is_compared_by_its_neighborhoods(
             assert tuple(index.similarity(u, hit.node, refine=True)) == hit[1:]
 
 
-def test_no_links_samples(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    index = cocite.build(graph, tmp_path / "i", measure="xjaccard", samples=20, length=2)
+def test_no_links_samples(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    index = cocite.build(graph, measure="xjaccard", samples=20, length=2)
     exactly = {hit.node: hit for hit in index.related("45", 400, refine=True)}
     monkeypatch.setattr("cocite.search.refine.linear.MOST_LINKS", 2_000)
     mixed = index.related("45", 400, refine=True)
@@ -365,8 +365,8 @@ def test_no_links_samples(graph: Graph, tmp_path: Path, monkeypatch: pytest.Monk
     assert [hit[:3] for hit in nothing] == [hit[:3] for hit in index.related("45", 20)]
 
 
-def test_parts_refined_in_different_ways_are_not(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", measure="blend:psimrank+xjaccard", samples=4)
+def test_parts_refined_in_different_ways_are_not(graph: Graph) -> None:
+    index = cocite.build(graph, measure="blend:psimrank+xjaccard", samples=4)
     with pytest.raises(UsageError, match=r"has no refined answers.*--samples"):
         index.related("45", refine=True)
 
@@ -379,10 +379,10 @@ def test_only_simrank_is_made_ready(graph: Graph, tmp_path: Path, measure: str) 
     assert not (tmp_path / "i").exists()
 
 
-def test_a_blend_of_simranks_is_computed(graph: Graph, tmp_path: Path) -> None:
+def test_a_blend_of_simranks_is_computed(graph: Graph) -> None:
     """Each part by its own decay, made ready for it."""
     name = "blend:0.75*simrank(decay=0.5)+0.25*simrank(direction=out,decay=0.8)"
-    index = cocite.build(graph, tmp_path / "i", measure=name, samples=2, refine=True)
+    index = cocite.build(graph, measure=name, samples=2, refine=True)
     assert sorted(facts["decay"] for facts in index.stored.refined.values()) == [0.5, 0.8]
     truth = 0.75 * truth_of(graph, "in", 0.5) + 0.25 * truth_of(graph, "out", 0.8)
     ids = {name: i for i, name in enumerate(index.nodes)}

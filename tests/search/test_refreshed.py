@@ -336,12 +336,12 @@ def test_the_first_samples_of_several_graphs_are_not_a_smaller_index(made: Any) 
 # -- refined answers -------------------------------------------------------------------
 
 
-def test_refined_by_newest(made: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refined_by_newest(made: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its 6 samples, 30 to 35, and further ones behind them, twice as many each round."""
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 1024)
     case, refined = made("psimrank", "in", 1), 0
     kind: dict[str, Any] = {"samples": 30 + 6 * 1024, "length": LENGTH, "seed": SEED}
-    whole = cocite.build(case.graphs[1], tmp_path / "n", **by_walks(kind))
+    whole = cocite.build(case.graphs[1], **by_walks(kind))
     for a, b in [("p7", "p9"), ("z", "a0"), ("p7", "a1"), ("p12", "p28")]:
         found = case.index.similarity(a, b, decay=DECAY, refine=True, target_error=0.05)
         times = whole.scorer.readers[0].meeting_times(*whole.nodes.ids([a, b]).tolist())  # type: ignore[attr-defined]
@@ -359,7 +359,7 @@ def test_refresh_prepares_refined_answers_of_the_newest_graph(made: Any, tmp_pat
     graphs = made("simrank", "in", 1).graphs
     cocite.build(graphs[0], tmp_path / "x", measure="simrank", samples=10, refine=True)
     index = cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
-    fresh = cocite.build(graphs[1], tmp_path / "n", measure="simrank", samples=10, refine=True)
+    fresh = cocite.build(graphs[1], measure="simrank", samples=10, refine=True)
     assert index.stored.refined == fresh.stored.refined
     for node in ("p7", "z", "a1"):
         assert index.related(node, 5, refine=True) == fresh.related(node, 5, refine=True)
@@ -376,7 +376,7 @@ def test_a_blend_adds_what_is_exact_on_the_newest_graph(made: Any, tmp_path: Pat
     cocite.build(graphs[0], tmp_path / "x", measure=blend, **kind)
     index = cocite.refresh(tmp_path / "x", graphs[1], fraction=0.2, force=True)
     walks = made("psimrank", "in", 1)
-    common = cocite.build(graphs[1], tmp_path / "c", measure="cocitation")
+    common = cocite.build(graphs[1], measure="cocitation")
     for a in ("p7", "p9", "a1", "z"):
         hits = index.related(a, ALL)
         everyone = [Hit(b, *index.similarity(a, b)) for b in index.nodes if b != a]

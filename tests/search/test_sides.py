@@ -56,10 +56,10 @@ def test_items_and_users_by_cosine_of_each_other(graph: Graph, tmp_path: Path) -
                     assert told.get(names[j], 0.0) == pytest.approx(wanted[i, j], abs=1e-9)
 
 
-def test_psimrank_of_items_is_the_share_of_their_users(graph: Graph, tmp_path: Path) -> None:
+def test_psimrank_of_items_is_the_share_of_their_users(graph: Graph) -> None:
     pairs = [(a, USERS + b) for a, b in table()]
     exact = simrank.psimrank(simrank.dense(USERS + ITEMS, pairs), 0.6, 5)[USERS:, USERS:]
-    index = cocite.build(graph, tmp_path / "i", measure="psimrank", samples=2000, length=5)
+    index = cocite.build(graph, measure="psimrank", samples=2000, length=5)
     names = [str(i) for i in range(ITEMS)]
     for i, name in enumerate(names):
         found = index.related(name, 10**6, decay=0.6)
@@ -73,7 +73,7 @@ def test_psimrank_of_items_is_the_share_of_their_users(graph: Graph, tmp_path: P
 
 def test_default_lists_are_those_of_one_sides_graph(graph: Graph, tmp_path: Path) -> None:
     plain = cocite.ingest([(f"user:{a}", str(b)) for a, b in table()], tmp_path / "plain")
-    one, other = cocite.build(graph, tmp_path / "i"), cocite.build(plain, tmp_path / "j")
+    one, other = cocite.build(graph), cocite.build(plain)
     assert [hit for hit in other.related("3", 99) if hit.node.startswith("user:")]
     for node in map(str, range(ITEMS)):
         told = [(h.node, h.score) for h in other.related(node, 99, exclude_prefix="user:")]
@@ -85,7 +85,7 @@ def test_default_lists_are_those_of_one_sides_graph(graph: Graph, tmp_path: Path
 
 
 def test_nodes_of_two_sides_are_not_compared(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i")
+    index = cocite.build(graph)
     for ask in (
         lambda: index.similarity(1, "user:1"),
         lambda: index.why("user:1", 1),
@@ -106,7 +106,7 @@ def test_nodes_of_two_sides_are_not_compared(graph: Graph, tmp_path: Path) -> No
 def test_related_all_is_of_one_side(
     graph: Graph, tmp_path: Path, options: dict[str, Any], side: str | None
 ) -> None:
-    index = cocite.build(graph, tmp_path / "i", direction="both", **options)
+    index = cocite.build(graph, direction="both", **options)
     index.related_all(tmp_path / "all.tsv", 4, side=side)
     found = pd.read_csv(tmp_path / "all.tsv", sep="\t", dtype={"node": str, "related": str})
     names = [str(name) for name in index.nodes]
@@ -183,7 +183,7 @@ def test_the_command_line_asks_a_table(tmp_path: Path, capsys: pytest.CaptureFix
 
 
 def test_user_advice(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    index = cocite.build(graph, tmp_path / "i")
+    index = cocite.build(graph)
     with pytest.raises(UnknownNode, match="write a user as user:NAME, or use --side user"):
         index.related("11")
     with pytest.raises(UnknownNode, match="the nearest names are 'user:11'"):

@@ -150,7 +150,7 @@ def test_vectors_equal_sklearn(graph: Graph, tmp_path: Path, texts: dict[str, st
 
 
 def test_text_is_half_by_default(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
-    links = scores(cocite.build(graph, tmp_path / "links"))
+    links = scores(cocite.build(graph))
     words = scores(build(graph, tmp_path / "words", texts))
     for given_, share in (({}, SHARE), ({"text_fraction": 0.3}, 0.3)):
         index = build(graph, tmp_path / "both", texts, measure=DEFAULT, **given_)
@@ -199,12 +199,12 @@ def test_settings_file_and_texts(graph: Graph, tmp_path: Path, texts: dict[str, 
     place = texts_at(tmp_path / "t.tsv", texts)
     (tmp_path / "l.toml").write_text('measure = "ppr"\n[settings]\ntolerance = 0.01\n')
     (tmp_path / "t.toml").write_text('measure = "tfidf"\n[settings]\nmin_df = 1\nwords = 3\n')
-    added = cocite.build(graph, tmp_path / "l", settings=tmp_path / "l.toml", texts=place)
+    added = cocite.build(graph, settings=tmp_path / "l.toml", texts=place)
     assert added.measure == "blend:0.5*ppr+0.5*tfidf"
-    alone = cocite.build(graph, tmp_path / "t", settings=tmp_path / "t.toml", texts=place)
+    alone = cocite.build(graph, settings=tmp_path / "t.toml", texts=place)
     assert alone.settings == {"words": 3, "min_df": 1, "max_df": 0.5}
     with pytest.raises(UsageError, match="specify them with --texts"):
-        cocite.build(graph, tmp_path / "x", settings=tmp_path / "t.toml")
+        cocite.build(graph, settings=tmp_path / "t.toml")
 
 
 def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

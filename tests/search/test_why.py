@@ -28,15 +28,7 @@ from tests.oracles.simrank import dense
 SHARES = 1e-9
 """Shares are rounded to 12 decimals and there are some dozens; scores are whole 1e-12."""
 STEPS = {"simrank": "uniform", "psimrank": "argmin", "compact-simrank": "compact"}
-LAYOUTS = [
-    ("simrank", "trees"),
-    ("simrank", "paths"),
-    ("psimrank", "trees"),
-    ("psimrank", "paths"),
-    ("compact-simrank", "trees"),
-    ("compact-simrank", "paths"),
-    ("compact-simrank", "compact"),
-]
+LAYOUTS = [*itertools.product(STEPS, ("trees", "paths")), ("compact-simrank", "compact")]
 TURN = {"in": 0, "out": 16}
 ALL = 10**6
 
@@ -90,9 +82,8 @@ def test_shares_add_up_to_the_score_and_paths_are_paths(
         assert bool(found.reasons) == (found.score > 0)
         some = index.why(a, b, k, graph=graph)
         assert some[:3] == (found.score, found.reasons[:k], len(found.reasons[k:]))
-        assert (
-            abs(some.remaining - sum(reason.contribution for reason in found.reasons[k:])) < SHARES
-        )
+        rest = sum(reason.contribution for reason in found.reasons[k:])
+        assert abs(some.remaining - rest) < SHARES
         lists = measure.name in ("fusion", "ppr-pmi", "snn")
         near = [lists and r.node in (a, b) for r in found.reasons]
         assert sum(near) <= 1
@@ -105,9 +96,8 @@ def test_shares_add_up_to_the_score_and_paths_are_paths(
         places = [(r.node, r.links) for r in found.reasons]
         assert len(set(places)) == len(places) or not alone
         if a == b:
-            assert [r[:1] + r[4:] for r in found.reasons] == [(a, 0, (a,), (a,))] * (
-                found.score > 0
-            )
+            itself = [(a, 0, (a,), (a,))] * (found.score > 0)
+            assert [r[:1] + r[4:] for r in found.reasons] == itself
             continue
         for reason in found.reasons if alone else ():
             if reason.links == "none":  # a word
@@ -118,8 +108,7 @@ def test_shares_add_up_to_the_score_and_paths_are_paths(
 
 def test_a_score_below_the_last_digit_has_no_reasons(make_graph: MakeGraph) -> None:
     graph = make_graph([(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 0), (2, 6)], range(7))
-    path = graph.path.with_suffix(".index")
-    index = cocite.build(graph, path, measure="companion", direction="both")
+    index = cocite.build(graph, measure="companion", direction="both")
     found = [index.why(a, b) for a, b in pairs(index)]
     assert all(bool(why.reasons) == (why.score > 0) for why in found)
     assert {why.score > 0 for why in found} == {False, True}
@@ -159,9 +148,13 @@ def check_paths(
     graphs(),
     st.sampled_from(LAYOUTS),
     st.sampled_from(["in", "out", "both"]),
-    st.integers(1, 9),
-    st.integers(1, 15),
-    st.integers(0, 2**64 - 1),
+    st.fixed_dictionaries(
+        {
+            "samples": st.integers(1, 9),
+            "length": st.integers(1, 15),
+            "seed": st.integers(0, 2**64 - 1),
+        }
+    ),
     st.sampled_from([0.2, 0.6, 0.9]),
 )
 def test_meetings_are_those_of_brute_force(
@@ -169,31 +162,20 @@ def test_meetings_are_those_of_brute_force(
     drawn: tuple[int, Edges],
     kind: tuple[str, str],
     direction: str,
-    samples: int,
-    length: int,
-    seed: int,
+    chosen: dict[str, int],
     decay: float,
 ) -> None:
     n, edges = drawn
     measure, layout = kind
     graph = make_graph(edges, range(n))
-    index = cocite.build(
-        graph,
-        graph.path.with_suffix(".index"),
-        measure=measure,
-        layout=layout,
-        direction=direction,
-        samples=samples,
-        length=length,
-        seed=seed,
-    )
-    ways = ("in", "out") if direction == "both" else (direction,)
+    index = cocite.build(graph, measure=measure, layout=layout, direction=direction, **chosen)
+    samples, length, seed = chosen.values()
     walked = {
         way: [
             walks.paths(turned(n, edges, way), STEPS[measure], seed, sample, length, TURN[way])
             for sample in range(samples)
         ]
-        for way in ways
+        for way in (("in", "out") if direction == "both" else (direction,))
     }
     for u, v in itertools.permutations(range(n), 2):
         expected = meetings(walked, u, v, decay)
@@ -247,9 +229,7 @@ def test_common_neighbors_share_by_what_they_are_worth(
     idf: bool,
 ) -> None:
     n, edges = drawn
-    graph = make_graph(edges, range(n))
-    output = graph.path.with_suffix(".index")
-    index = cocite.build(graph, output, measure=measure, direction=direction)
+    index = cocite.build(make_graph(edges, range(n)), measure=measure, direction=direction)
     ins = dense(n, edges)
     rows = ins if (measure == "cocitation") == (direction == "in") else ins.T
     asked: dict[str, Any] = {"form": form, "idf": idf}
@@ -273,9 +253,7 @@ def test_last_steps_carry_what_the_equations_say(
 ) -> None:
     """score(u, v) = damping * sum of score(u, x) / degree(x), each term within the tolerance."""
     n, edges = drawn
-    graph = make_graph(edges, range(n))
-    output = graph.path.with_suffix(".index")
-    index = cocite.build(graph, output, measure="ppr", direction=direction)
+    index = cocite.build(make_graph(edges, range(n)), measure="ppr", direction=direction)
     steps = dense(n, edges).T if direction == "out" else dense(n, edges)
     truth = exact.ppr(steps, damping)
     asked: dict[str, Any] = {"damping": damping, "tolerance": 1e-12}
@@ -293,8 +271,7 @@ def test_last_steps_carry_what_the_equations_say(
 def test_feature_shares(make_graph: MakeGraph, drawn: tuple[int, Edges], direction: str) -> None:
     n, edges = drawn
     graph = make_graph(edges, range(n))
-    output = graph.path.with_suffix(".index")
-    index = cocite.build(graph, output, measure="pagesim", direction=direction, threshold=0)
+    index = cocite.build(graph, measure="pagesim", direction=direction, threshold=0)
     along = edges if direction == "in" else [(b, a) for a, b in edges]
     scores = n * pagerank(n, along, 0.85)
     held, _ = pagesim.propagated(n, along, scores, 0.5, 3)
@@ -314,10 +291,8 @@ for PageRank's last digits.
 """
 
 
-def test_equal_shares_are_ordered_as_equal(make_graph: MakeGraph, tmp_path: Path) -> None:
-    index = cocite.build(
-        make_graph(SWAPPED, range(5)), tmp_path / "i", measure="pagesim", direction="both"
-    )
+def test_equal_shares_are_ordered_as_equal(make_graph: MakeGraph) -> None:
+    index = cocite.build(make_graph(SWAPPED, range(5)), measure="pagesim", direction="both")
     order = [(-r.contribution, int(r.node)) for r in index.why(0, 3).reasons]
     assert len({share for share, _ in order}) < len(order)
     assert order == sorted(order)
@@ -351,8 +326,8 @@ def test_trees_need_their_graph_and_say_so(graph: Graph, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("layout", ["trees", "paths"])
-def test_other_graph(make_graph: MakeGraph, graph: Graph, tmp_path: Path, layout: str) -> None:
-    index = cocite.build(graph, tmp_path / "i", samples=20, layout=layout, measure="psimrank")
+def test_other_graph(make_graph: MakeGraph, graph: Graph, layout: str) -> None:
+    index = cocite.build(graph, samples=20, layout=layout, measure="psimrank")
     other = make_graph([*LINKS, ("one", "two")])
     with pytest.raises(UsageError, match=r"is not the graph that .* was built from"):
         index.why("one", "two", graph=other)
@@ -387,7 +362,7 @@ def test_paths_that_end_before_they_meet_are_damage(make_graph: MakeGraph, tmp_p
     assert [lost.file for lost in again.missing_samples] == ["in.samples-000000"]
 
 
-def test_one_transpose(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_transpose(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
     def counted(*arguments: Any, **options: Any) -> Links:
@@ -395,15 +370,15 @@ def test_one_transpose(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyP
         return links_of(*arguments, **options)
 
     monkeypatch.setattr("cocite.index.layouts.trees.replay.links_of", counted)
-    index = cocite.build(graph, tmp_path / "i", direction="out", samples=20, measure="psimrank")
+    index = cocite.build(graph, direction="out", samples=20, measure="psimrank")
     first = index.why("hub", "other", graph=graph)
     assert first.reasons
     assert index.why("hub", "other", graph=graph) == first
     assert len(calls) == 1
 
 
-def test_names_and_settings_are_checked(graph: Graph, tmp_path: Path) -> None:
-    index = cocite.build(graph, tmp_path / "i", measure="cocitation")
+def test_names_and_settings_are_checked(graph: Graph) -> None:
+    index = cocite.build(graph, measure="cocitation")
     with pytest.raises(UnknownNode, match="no node is named 'tow'"):
         index.why("one", "tow")
     with pytest.raises(UsageError, match="cocitation has no setting 'decay' when asking"):

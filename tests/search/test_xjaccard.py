@@ -1,7 +1,6 @@
 """XJaccard: brute-force winners, the sets themselves, its bits."""
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,15 +17,14 @@ from tests.conftest import MakeGraph
 from tests.oracles import walks
 from tests.oracles import xjaccard as exact
 from tests.oracles.bounds import bernstein
-from tests.oracles.graphs import Edges, graphs, in_neighbors
+from tests.oracles.graphs import Edges, graphs
+from tests.search.test_why import TURN, turned
 
 NOWHERE = 2**32 - 1
-TURN = {"in": 0, "out": 16}
 
 
-def make(graph: Graph, output: Path | None = None, **options: Any) -> Index:
-    output = output or graph.path.with_suffix(".xjaccard")
-    return cocite.build(graph, output, measure="xjaccard", **options)
+def make(graph: Graph, **options: Any) -> Index:
+    return cocite.build(graph, measure="xjaccard", **options)
 
 
 def reader_of(index: Index) -> MatchReader:
@@ -44,8 +42,7 @@ def winners_of(
     n: int, edges: Edges, direction: str, length: int, seed: int, samples: int
 ) -> NDArray[np.int64]:
     """int64[samples, length, n] by breadth-first search and plain integers."""
-    turned = edges if direction == "in" else [(b, a) for a, b in edges]
-    rings = exact.rings(in_neighbors(n, turned), length)[1:]
+    rings = exact.rings(turned(n, edges, direction), length)[1:]
     return np.array(
         [
             [exact.first_nodes(sets, seed, sample, TURN[direction]) for sets in rings]
@@ -67,41 +64,32 @@ def sketched(winners: NDArray[np.int64], direction: str, seed: int, bits: int) -
 @settings(max_examples=60)
 @given(
     graphs(),
-    st.sampled_from(sorted(TURN)),
+    st.fixed_dictionaries(
+        {
+            "direction": st.sampled_from(sorted(TURN)),
+            "length": st.integers(1, 15),
+            "seed": st.integers(0, 2**64 - 1),
+            "samples": st.integers(1, 20),
+        }
+    ),
     st.integers(0, 16),
-    st.integers(1, 20),
-    st.integers(1, 15),
-    st.integers(0, 2**64 - 1),
-    st.floats(0.05, 0.95),
-    st.booleans(),
+    st.fixed_dictionaries({"decay": st.floats(0.05, 0.95), "normalized": st.booleans()}),
 )
 def test_scores_are_means_over_brute_force_winners(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
-    direction: str,
+    chosen: dict[str, Any],
     bits: int,
-    samples: int,
-    length: int,
-    seed: int,
-    decay: float,
-    normalized: bool,
+    asked: dict[str, Any],
 ) -> None:
     """Values sample by sample, scores, errors, hits, and the nodes that were shared."""
     n, edges = graph
-    index = make(
-        make_graph(edges, range(n)),
-        direction=direction,
-        samples=samples,
-        length=length,
-        seed=seed,
-        bits=bits,
-        shard=5,
-    )
+    index = make(make_graph(edges, range(n)), bits=bits, shard=5, **chosen)
+    direction, length, seed, samples = chosen.values()
     reader = reader_of(index)
-    asked: dict[str, Any] = {"decay": decay, "normalized": normalized}
     winners = winners_of(n, edges, direction, length, seed, samples)
     held = sketched(winners, direction, seed, bits) if bits else winners
-    weights, chance = weights_of(decay, length, normalized), 2.0**-bits if bits else 0.0
+    weights, chance = weights_of(length=length, **asked), 2.0**-bits if bits else 0.0
     same = held[:, :, :, None] == held[:, :, None, :]
     values = np.tensordot(same, weights, axes=([1], [0]))
     values = (values - chance * weights.sum()) / (1 - chance)
@@ -145,9 +133,8 @@ def scores_of(index: Index, **asked: Any) -> tuple[NDArray[np.float64], NDArray[
     found = np.empty((2, N, N))
     for u in range(N):
         for v in range(u, N):
-            found[:, u, v] = found[:, v, u] = index.similarity(u, v, interval="bernstein", **asked)[
-                :2
-            ]
+            score = index.similarity(u, v, interval="bernstein", **asked)
+            found[:, u, v] = found[:, v, u] = score[:2]
     return found[0], found[1]
 
 
@@ -158,7 +145,7 @@ def test_bits_are_unbiased(make_graph: MakeGraph, edges: Edges, bits: int, sampl
     (low + R - s)(s - low).
     """
     index = make(make_graph(edges, range(N)), samples=samples, length=LENGTH, bits=bits, shard=2000)
-    truth = exact.xjaccard(in_neighbors(N, edges), 0.6, LENGTH)
+    truth = exact.xjaccard(turned(N, edges, "in"), 0.6, LENGTH)
     found, _ = scores_of(index)
     whole, chance = 0.6 - 0.6 ** (LENGTH + 1), 2.0**-bits
     width = whole / (1 - chance)
