@@ -1,8 +1,12 @@
 """What all exact measures owe: ``related`` is ``similarity`` with every node, sorted."""
 
+from pathlib import Path
+
 import numpy as np
+import pytest
 
 import cocite
+from cocite.storage.spool import Scratch
 from tests.oracles.fusion import order
 
 
@@ -23,3 +27,20 @@ def assert_related_is_similarity_sorted(
         assert [hit[:3] for hit in index.related(name, 10**6, **asked)] == expected
         for k in (1, 3):
             assert [hit[:3] for hit in index.related(name, k, **asked)] == expected[:k]
+
+
+def contents(path: Path) -> dict[str, bytes]:
+    """The files of a store."""
+    return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def scratch_folders(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
+    """The folders beside which scratch is asked for, from now on."""
+    asked: list[Path] = []
+
+    def beside(folder: Path) -> Scratch:
+        asked.append(folder)
+        return Scratch(folder)
+
+    monkeypatch.setattr(Scratch, "near", beside)
+    return asked

@@ -72,6 +72,12 @@ def graph_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str | None],
     return get
 
 
+@pytest.fixture
+def build_both(graph_of: Callable[[str | None], Graph]) -> Callable[..., list[Index]]:
+    """Build the index of the graph, and that of the graph with the page of the draft."""
+    return lambda **kind: [cocite.build(graph_of(draft), **kind) for draft in (None, "both")]
+
+
 @pytest.mark.parametrize(("measure", "layout", "direction"), CASES)
 def test_a_draft_answers_as_a_page_of_the_graph_does(
     graph_of: Callable[[str | None], Graph],
@@ -164,15 +170,20 @@ def test_a_draft_goes_by_weights(
     assert equal.related("draft") == before.related_to([(page, 1.0) for page in OUT], INTO)
 
 
+def drawn_page(n: int, data: st.DataObject) -> tuple[list[int], list[int], Edges]:
+    """Out-links and in-links of node n, and both as pairs."""
+    sides = st.sets(st.integers(0, n - 1))
+    out, into = sorted(data.draw(sides)), sorted(data.draw(sides))
+    return out, into, [(n, v) for v in out] + [(v, n) for v in into]
+
+
 @settings(max_examples=20)
 @given(graphs(), st.data())
 def test_links_with_a_page_are_those_of_the_graph_that_has_it(
     make_graph: MakeGraph, graph: tuple[int, Edges], data: st.DataObject
 ) -> None:
     n, edges = graph
-    sides = st.sets(st.integers(0, n - 1))
-    out, into = sorted(data.draw(sides)), sorted(data.draw(sides))
-    more = [(n, v) for v in out] + [(v, n) for v in into]
+    out, into, more = drawn_page(n, data)
     weights = data.draw(
         st.lists(st.sampled_from([0.5, 1.0, 3.0]), min_size=len(more), max_size=len(more))
     )
@@ -219,11 +230,9 @@ def test_any_draft_of_any_graph(
     direction: str,
 ) -> None:
     n, edges = graph
-    sides = st.sets(st.integers(0, n - 1))
-    out, into = sorted(data.draw(sides)), sorted(data.draw(sides))
-    if not out and not into:
+    out, into, more = drawn_page(n, data)
+    if not more:
         return
-    more = [(n, v) for v in out] + [(v, n) for v in into]
     chosen: dict[str, Any] = {"measure": measure, "direction": direction}
     chosen |= {"samples": 9} if measure in ("psimrank", "xjaccard") else {}
     chosen |= {"neighbors": 3} if measure in ("snn", "neighborhood") else {}
@@ -270,43 +279,30 @@ def test_refreshed_draws_newly(graph_of: Callable[[str | None], Graph], tmp_path
     assert index.related_to(OUT, INTO, 300) == after.related(LAST, 300)
 
 
-def test_first_and_other_samples(graph_of: Callable[[str | None], Graph], tmp_path: Path) -> None:
-    for measure in ("psimrank", "xjaccard"):
-        before, after = (
-            cocite.build(
-                graph_of(d), tmp_path / f"{measure}-{d}", measure=measure, numbers=range(7, 27)
-            )
-            for d in (None, "both")
-        )
-        assert before.related_to(OUT, INTO, 300) == after.related(LAST, 300)
-        assert before.with_samples(5).related_to(OUT, INTO, 300) == after.with_samples(5).related(
-            LAST, 300
-        )
-        with_it = before.with_draft(OUT, INTO).with_samples(5)
-        assert with_it.related("draft", 300) == after.with_samples(5).related(LAST, 300)
+@pytest.mark.parametrize("measure", ["psimrank", "xjaccard"])
+def test_first_and_other_samples(build_both: Callable[..., list[Index]], measure: str) -> None:
+    before, after = build_both(measure=measure, numbers=range(7, 27))
+    assert before.related_to(OUT, INTO, 300) == after.related(LAST, 300)
+    expected = after.with_samples(5).related(LAST, 300)
+    assert before.with_samples(5).related_to(OUT, INTO, 300) == expected
+    assert before.with_draft(OUT, INTO).with_samples(5).related("draft", 300) == expected
 
 
-def test_index_with_lost_samples(graph_of: Callable[[str | None], Graph], tmp_path: Path) -> None:
-    before, after = (
-        cocite.build(
-            graph_of(d), tmp_path / str(d), measure="psimrank", samples=20, shard=4
-        ).stored.store.path
-        for d in (None, "both")
-    )
-    for path in (before, after):
+def test_index_with_lost_samples(build_both: Callable[..., list[Index]]) -> None:
+    built = build_both(measure="psimrank", samples=20, shard=4)
+    paths = [index.stored.store.path for index in built]
+    for path in paths:
         (path / "in.samples-000008").unlink()
-    one, other = cocite.open(before), cocite.open(after)
+    one, other = map(cocite.open, paths)
     assert one.samples == 16
     assert one.related_to(OUT, INTO, 300) == other.related(LAST, 300)
 
 
 @pytest.mark.parametrize("measure", ["neighborhood", "snn", "psimrank", "blend:simrank+pagesim"])
 def test_all_that_a_question_can_be_asked_with(
-    graph_of: Callable[[str | None], Graph], tmp_path: Path, measure: str
+    build_both: Callable[..., list[Index]], measure: str
 ) -> None:
-    before, after = (
-        cocite.build(graph_of(d), tmp_path / str(d), measure=measure) for d in (None, "both")
-    )
+    before, after = build_both(measure=measure)
     with_it = before.with_draft(OUT, INTO)
     ways: list[dict[str, Any]] = [
         {"prefix": "n1"},
@@ -330,10 +326,8 @@ def test_all_that_a_question_can_be_asked_with(
         assert repr(mine) == named
 
 
-def test_evidence_of_a_draft(graph_of: Callable[[str | None], Graph], tmp_path: Path) -> None:
-    before, after = (
-        cocite.build(graph_of(d), tmp_path / str(d), measure="simrank") for d in (None, "both")
-    )
+def test_evidence_of_a_draft(build_both: Callable[..., list[Index]]) -> None:
+    before, after = build_both(measure="simrank")
     expected = after.related(LAST, 50, evidence="geometric")
     assert before.related_to(OUT, INTO, 50, evidence="geometric") == expected
     assert expected
@@ -361,17 +355,8 @@ def test_what_a_draft_is_read_from() -> None:
     assert UnseenNode.read(text, "f") == UnseenNode(
         [("Zebra", None), ("-> odd", None), ("the Zoo", 1e-3)], [("Africa", 2.5)]
     )
-    for line in (
-        "Zebra\tmuch",
-        "Zebra\t-1",
-        "Zebra\t",
-        "\t2",
-        "-> ",
-        "<- \t1",
-        "a\t1\t2",
-        "a\tnan",
-        "a\tinf",
-    ):
+    wrong = "Zebra\tmuch|Zebra\t-1|Zebra\t|\t2|-> |<- \t1|a\t1\t2|a\tnan|a\tinf"
+    for line in wrong.split("|"):
         with pytest.raises(InputError, match=r"f:2: .* is not a link of a draft: a name"):
             UnseenNode.read(f"Zebra\n{line}\n".encode(), "f")
     with pytest.raises(InputError, match="not text in UTF-8"):

@@ -8,7 +8,6 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 
@@ -19,6 +18,7 @@ from cocite.constants import NOWHERE
 from cocite.errors import Damaged
 from cocite.index.layouts.reader import SampledReader, Span
 from cocite.search.intervals import half_width
+from tests.batches import all_rows
 from tests.conftest import by_walks
 from tests.sampled import KINDS, Built, built_once, near_graph
 
@@ -125,15 +125,12 @@ def test_refined_answers_stay_whole(built: Built, tmp_path: Path, graph: Graph, 
 
 
 def test_refreshed_index_uses_samples_that_know_both(graph: Graph, tmp_path: Path) -> None:
-    rows = [(graph.names.name(u), graph.names.name(v)) for v in range(graph.nodes)
-            for u in graph.in_neighbors(v)]  # fmt: skip
-    rows += [("n3", "fresh"), ("n4", "fresh"), ("n5", "fresh")]
-    (tmp_path / "links").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
+    links = (graph.path.parent / "links.tsv").read_text()
+    (tmp_path / "links").write_text(links + "n3\tfresh\nn4\tfresh\nn5\tfresh\n")
     newer = cocite.ingest(tmp_path / "links", tmp_path / "h", delimiter="tab", header="no")
     cocite.build(graph, tmp_path / "i", samples=40, shard=10, measure="psimrank")
-    whole = cocite.refresh(
-        tmp_path / "i", newer, fraction=0.3, force=True
-    )  # 40 to 51 are of the new graph
+    # Samples 40 to 51 are of the new graph.
+    whole = cocite.refresh(tmp_path / "i", newer, fraction=0.3, force=True)
     runs = whole.stored.parts[0].runs
     name = next(name for name, run in runs.items() if 20 in run)
     left = without(whole, tmp_path / "left", name)
@@ -150,10 +147,10 @@ def test_refreshed_index_uses_samples_that_know_both(graph: Graph, tmp_path: Pat
     for hit in whole.related("fresh", 5):  # known to the newest ones alone, which are there
         assert left.similarity("fresh", hit.node) == hit[1:]
     whole.related_all(tmp_path / "all.csv")
-    left.related_all(tmp_path / "left.csv", 5)
-    told = duckdb.execute(f"SELECT node, related, score FROM '{tmp_path / 'left.csv'}'").fetchall()
-    assert told == [
-        (node, hit.node, hit.score) for node in left.nodes for hit in left.related(node, 5)
+    assert all_rows(left, tmp_path / "rows", 5) == [
+        (node, rank, *hit[:3])
+        for node in left.nodes
+        for rank, hit in enumerate(left.related(node, 5), 1)
     ]
     with pytest.raises(Damaged, match="draw all samples from the newest graph"):
         cocite.refresh(tmp_path / "left", newer, force=True)
@@ -166,23 +163,23 @@ def test_refreshed_index_uses_samples_that_know_both(graph: Graph, tmp_path: Pat
         blind.similarity("fresh", "n7")
 
 
-def test_without_any_sample_there_is_no_index(built: Built, tmp_path: Path) -> None:
-    whole = built("both")
-    gone = [n for n in whole.stored.store.manifest.files if n.startswith("out.samples-")]
-    with pytest.raises(Damaged, match="all its samples are missing or damaged"):
+@pytest.mark.parametrize(
+    ("kind", "lost", "message"),
+    [
+        ("both", "out.samples-*", "all its samples are missing or damaged"),
+        ("trees", "in.members", "in.members"),
+        ("trees", "in.digests", "in.digests"),
+        ("trees", "names.data", "names.data"),
+        ("blend", "*in_neighbours", "in_neighbours"),  # of a layout made in one go
+    ],
+)
+def test_what_cannot_be_spared(
+    built: Built, tmp_path: Path, kind: str, lost: str, message: str
+) -> None:
+    whole = built(kind)
+    gone = [path.name for path in whole.stored.store.path.glob(lost)]
+    with pytest.raises(Damaged, match=message):
         without(whole, tmp_path / "left", *gone)
-
-
-@pytest.mark.parametrize("name", ["in.members", "in.digests", "names.data"])
-def test_what_is_no_sample_cannot_be_spared(built: Built, tmp_path: Path, name: str) -> None:
-    with pytest.raises(Damaged, match=name):
-        without(built("trees"), tmp_path / "left", name)
-
-
-def test_layouts_that_are_made_in_one_go_cannot_be_spared(graph: Graph, tmp_path: Path) -> None:
-    whole = cocite.build(graph, measure="cocitation")
-    with pytest.raises(Damaged, match="in_neighbours"):
-        without(whole, tmp_path / "left", "in.in_neighbours")
 
 
 def test_first_samples_are_those_left(graph: Graph, built: Built, tmp_path: Path) -> None:
@@ -246,6 +243,13 @@ def test_batch_goes_on(built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
 
 
+def flip(path: Path) -> None:
+    """Change the last bit of a file."""
+    content = bytearray(path.read_bytes())
+    content[-1] ^= 1
+    path.write_bytes(content)
+
+
 # -- what is said of it ------------------------------------------------------------------
 
 
@@ -285,9 +289,7 @@ def test_shell_says(built: Built, tmp_path: Path, capsys: pytest.CaptureFixture[
     assert main(["verify", path, "--format", "json"]) == 1
     assert "the other 30 answer" in json.loads(capsys.readouterr().out)["left"]
     shutil.copytree(whole.stored.store.path, tmp_path / "bit")
-    content = bytearray((tmp_path / "bit" / "in.samples-000030").read_bytes())
-    content[-1] ^= 1
-    (tmp_path / "bit" / "in.samples-000030").write_bytes(content)
+    flip(tmp_path / "bit" / "in.samples-000030")
     assert main(["verify", str(tmp_path / "bit")]) == 1
     assert "has lost samples 30..39" in capsys.readouterr().err
 
@@ -311,9 +313,7 @@ def test_the_advice_on_a_refreshed_index_is_followed_word_by_word(
     assert main(["refresh", str(path), str(now.path), "--fraction", share]) == 0
     name = sorted(file for file in path.glob("*samples-*"))[-1]
     if flipped:
-        content = bytearray(name.read_bytes())
-        content[-1] ^= 1
-        name.write_bytes(content)
+        flip(name)
     else:
         name.unlink()
     capsys.readouterr()

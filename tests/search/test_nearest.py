@@ -16,13 +16,17 @@ from cocite.errors import ResourceError
 from cocite.graph import links as graph_links
 from cocite.index.layouts.rows import neighbors as nearest
 from cocite.index.layouts.rows.reader import NearestReader
-from cocite.storage.spool import Scratch
 from tests.conftest import MakeGraph
 from tests.oracles import nearest as exact
 from tests.oracles.fusion import order
 from tests.oracles.graphs import Edges, graphs
 from tests.oracles.simrank import dense
-from tests.search.exact import assert_related_is_similarity_sorted, scores
+from tests.search.exact import (
+    assert_related_is_similarity_sorted,
+    contents,
+    scores,
+    scratch_folders,
+)
 
 ROUNDING = 2e-12
 """Scores are whole grains (1e-12); sums of some dozens of float64 are off by far less."""
@@ -45,10 +49,6 @@ def reader_of(index: Index) -> NearestReader:
     (found,) = index.scorer.readers
     assert isinstance(found, NearestReader)
     return found
-
-
-def contents(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
 @pytest.fixture
@@ -212,13 +212,7 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
     monkeypatch.setattr(graph_links, "_LEAST_BLOCK", 512)
     monkeypatch.setattr(graph_links, "_PIECE", 512)
     monkeypatch.setattr(nearest, "_LEAST_LINKS", 4096)
-    asked: list[Path] = []
-
-    def beside(folder: Path) -> Scratch:
-        asked.append(folder)
-        return Scratch(folder)
-
-    monkeypatch.setattr(Scratch, "near", beside)
+    asked = scratch_folders(monkeypatch)
     least = 80 * graph.nodes + 24 * 200 + 4096
     build(graph, tmp_path / "c", direction=direction, memory=least)
     assert asked

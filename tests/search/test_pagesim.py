@@ -23,6 +23,7 @@ from tests.engine.test_scan import scan_of
 from tests.oracles import pagerank as rank_oracle
 from tests.oracles import pagesim as oracle
 from tests.oracles.graphs import Edges, graphs
+from tests.search.exact import contents
 
 SINGLE = 2.0**-24
 DECAYS = st.sampled_from([0.2, 0.5, 0.8, 1.0])
@@ -329,10 +330,6 @@ def test_a_node_without_links_holds_its_own_score_only(graph: Graph, tmp_path: P
 # -- building ------------------------------------------------------------------------------------
 
 
-def content(index: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in sorted(index.iterdir())}
-
-
 @pytest.mark.parametrize("direction", ["in", "out"])
 def test_threads_and_memory_never_change_a_byte(
     make_graph: MakeGraph, tmp_path: Path, direction: str, monkeypatch: pytest.MonkeyPatch
@@ -342,10 +339,10 @@ def test_threads_and_memory_never_change_a_byte(
     graph = make_graph(rng.integers(0, 500, (9_000, 2)).tolist())
     options: dict[str, Any] = {"threshold": 0, "direction": direction}
     build(graph, tmp_path / "a", threads=1, **options)
-    expected = content(tmp_path / "a")
+    expected = contents(tmp_path / "a")
     assert len(expected[f"{direction}.features.nodes"]) > 0.95e6
     build(graph, tmp_path / "b", threads=3, **options)
-    assert content(tmp_path / "b") == expected
+    assert contents(tmp_path / "b") == expected
     monkeypatch.setattr("cocite.index.layouts.rows.pagesim._LEAST_LINKS", 1 << 16)
     monkeypatch.setattr("cocite.index.layouts.rows.pagesim._SPARE", 0)
     monkeypatch.setattr("cocite.graph.links._LEAST_BLOCK", 1 << 14)
@@ -359,7 +356,7 @@ def test_threads_and_memory_never_change_a_byte(
 
     monkeypatch.setattr("cocite.index.layouts.rows.pagesim.transpose", seen)
     build(graph, tmp_path / "c", threads=3, memory="180kB", **options)
-    assert content(tmp_path / "c") == expected
+    assert contents(tmp_path / "c") == expected
     assert ways == [(True, True)]
 
 

@@ -80,11 +80,7 @@ def refresh_through(
 OLD = [f"p{i}" for i in range(30)]
 NEW = [f"p{i}" for i in range(5, 30)] + [f"a{i}" for i in range(4)] + ["z"]
 """Five are gone; four new ones come before the others in order of names, one behind them."""
-CASES = [
-    pytest.param(measure, direction, id=f"{measure}-{direction}")
-    for measure in STEPS
-    for direction in ("in", "out", "both")
-]
+CASES = list(itertools.product(STEPS, ("in", "out", "both")))
 every = pytest.mark.parametrize(("measure", "direction"), CASES)
 
 
@@ -102,13 +98,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Any:
     for day, (pairs, names) in enumerate(days):
         (folder / f"{day}.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in sorted(pairs)))
         (folder / f"{day}.nodes").write_text("".join(f"{name}\n" for name in names))
-        graph = cocite.ingest(
-            folder / f"{day}.tsv",
-            folder / f"g{day}",
-            nodes=folder / f"{day}.nodes",
-            delimiter="tab",
-            header="no",
-        )
+        options: dict[str, Any] = {"nodes": folder / f"{day}.nodes", "delimiter": "tab"}
+        graph = cocite.ingest(folder / f"{day}.tsv", folder / f"g{day}", header="no", **options)
         stored.append((graph, pairs))
 
     def get(measure: str, direction: str, refreshes: int) -> Case:
@@ -242,14 +233,9 @@ def certain(case: Case, a: str, hits: list[Hit], confidence: float) -> int:
     for place, (one, other) in enumerate(itertools.pairwise(hits)):
         shared = [s for s in case.samples if {a, one.node, other.node} <= s.knows]
         ways = (case.directions, case.step)
-        steps = [
-            x - y
-            for x, y in zip(
-                exact.values(shared, a, one.node, DECAY, *ways),
-                most_of(case, a, other.node, shared),
-                strict=True,
-            )
-        ]
+        ours = exact.values(shared, a, one.node, DECAY, *ways)
+        theirs = most_of(case, a, other.node, shared)
+        steps = [x - y for x, y in zip(ours, theirs, strict=True)]
         if len(steps) < 2:
             return place
         scaled = [(step - least + most) / (2 * most - least - beyond) for step in steps]
@@ -291,10 +277,8 @@ def test_reasons_add_up_on_the_graphs_of_their_samples(
         total = sum(reason.contribution for reason in found.reasons) + found.unattributed
         assert total == pytest.approx(found.score, abs=1e-9)
         weight, there = len(case.directions), set(index.nodes)
-        lost = sum(
-            share for way in shares for page, share in way.items() if rings and page not in there
-        )
-        assert found.unattributed == pytest.approx(lost / weight, abs=1e-9)
+        lost = sum(share for way in shares for page, share in way.items() if page not in there)
+        assert found.unattributed == pytest.approx(rings * lost / weight, abs=1e-9)
         for way, expected in zip(case.directions, shares, strict=True):
             pages = {r.node: r.contribution for r in found.reasons if r.links == way}
             placed = {p: s / weight for p, s in expected.items() if not rings or p in there}

@@ -17,17 +17,20 @@ from cocite.errors import InputError, ResourceError, UsageError
 from cocite.graph import links as graph_links
 from cocite.index.build import IndexBuild
 from cocite.index.layouts import batch_maker
-from cocite.index.layouts.rows import words as text_build
-from cocite.index.layouts.rows import words as text_count
+from cocite.index.layouts.rows import words
 from cocite.index.plan import BuildOptions
 from cocite.io.readers.tables import texts_of
 from cocite.measures import DEFAULT, find_measure
 from cocite.measures.tfidf import SHARE
 from cocite.resources import Resources
-from cocite.storage.spool import Scratch
 from tests.conftest import MakeGraph
 from tests.oracles import text as exact
-from tests.search.exact import assert_related_is_similarity_sorted, scores
+from tests.search.exact import (
+    assert_related_is_similarity_sorted,
+    contents,
+    scores,
+    scratch_folders,
+)
 
 GRAIN = 2e-12
 """Scores are whole grains (1e-12), and so is what weighs them."""
@@ -53,10 +56,6 @@ def build(graph: Graph, output: Path, texts: dict[str, str] | Path, **given_: An
         texts = texts_at(graph.path.with_suffix(".tsv"), texts)
     options: dict[str, Any] = {"measure": "tfidf", "min_df": 1, "max_df": 1.0, **given_}
     return cocite.build(graph, output, texts=texts, overwrite=True, **options)
-
-
-def contents(path: Path) -> dict[str, bytes]:
-    return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
 @pytest.fixture
@@ -271,24 +270,18 @@ def test_memory_and_pieces_do_not_change_a_byte(
     place = texts_at(tmp_path / "t.tsv", texts)
     build(graph, tmp_path / "a", place, words=7, threads=1)
     for module, name, size in (
-        (text_count, "BATCH", 20),
+        (words, "BATCH", 20),
         (batch_maker, "_READ", 40),
-        (text_build, "_BATCHES", 500),
-        (text_build, "_LEAST_TURNED", 1024),
+        (words, "_BATCHES", 500),
+        (words, "_LEAST_TURNED", 1024),
         (graph_links, "_LEAST_BLOCK", 512),
         (graph_links, "_PIECE", 512),
     ):
         monkeypatch.setattr(module, name, size)
-    asked: list[Path] = []
-
-    def beside(folder: Path) -> Scratch:
-        asked.append(folder)
-        return Scratch(folder)
-
-    monkeypatch.setattr(Scratch, "near", beside)
-    words = len(set(" ".join(texts.values()).split()))
-    least = 40 * graph.nodes + 200 * words + 1524
-    monkeypatch.setattr(text_build, "_ROW", 10**6)  # rows do not fit
+    asked = scratch_folders(monkeypatch)
+    different = len(set(" ".join(texts.values()).split()))
+    least = 40 * graph.nodes + 200 * different + 1524
+    monkeypatch.setattr(words, "_ROW", 10**6)  # rows do not fit
     build(graph, tmp_path / "b", place, words=7, memory=least)
     assert len(asked) > 2
     with pytest.raises(ResourceError, match=r"texts have \d+ different words, which take"):
@@ -305,7 +298,7 @@ def test_the_size_is_foreseen_and_texts_are_read_once(
         read.append(path)
         return texts_of(path, *more, **others)
 
-    monkeypatch.setattr(text_count, "texts_of", reading)
+    monkeypatch.setattr(words, "texts_of", reading)
     place, seen = texts_at(tmp_path / "t.tsv", texts), list[tuple[int, int]]()
     options = BuildOptions.checked(
         "blend:tfidf+tfidf(words=2)", settings={"min_df": 1, "max_df": 1.0}, texts=place
