@@ -190,8 +190,8 @@ def test_normalized_scores_are_within_their_interval(
     make_graph: MakeGraph, graph: tuple[int, Edges], decay: float, threshold: float, per: str
 ) -> None:
     n, edges = graph
-    options = {"radius": 5, "decay": decay, "threshold": threshold, "decay_per": per}
-    index = build(make_graph(edges, range(n)), normalized=True, **options)
+    options: dict[str, Any] = {"decay": decay, "threshold": threshold, "decay_per": per}
+    index = build(make_graph(edges, range(n)), radius=5, normalized=True, **options)
     kept, cut = oracle.propagated(n, edges, mean_one(n, edges), decay, 5, threshold, per)
     found = oracle.normalized(oracle.pagesim(kept))
     truth = oracle.normalized(oracle.pagesim(kept + cut))

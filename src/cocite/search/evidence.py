@@ -41,7 +41,7 @@ from cocite.measures import PartSettings, WholeSettings
 from cocite.measures.evidence import evidence_of
 from cocite.measures.settings import EVIDENCE
 from cocite.resources import Resources
-from cocite.search.source import GivenGraph, find_graph
+from cocite.search.source import GivenGraph, checked_graph
 
 Factors = Callable[[int, Ids], Floats]
 """Returns the evidence of a node and others, float64[h]."""
@@ -79,9 +79,7 @@ class Evidence:
 
     @cached_property
     def _graph(self) -> Graph:
-        found = find_graph(self._stored, self._given)
-        found.check()
-        return found
+        return checked_graph(self._stored, self._given)
 
     def _links(self, part: StoredPart) -> Links:
         if part.on_the_fly:

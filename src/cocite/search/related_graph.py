@@ -9,7 +9,7 @@ Each hit is queried with the same options. Its own hits become links if the grap
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -76,17 +76,15 @@ class RelatedGraph:
         """Return all page names, query pages first."""
         return [*self.asked, *(hit.node for hit in self.hits)]
 
-    def _facts(self) -> Iterator[dict[str, Any]]:
-        scores = [None] * len(self.asked) + [hit.score for hit in self.hits]
-        titles = self.titles or [""] * len(scores)
-        for place, (score, title) in enumerate(zip(scores, titles, strict=True)):
-            facts: dict[str, Any] = {"title": title or None} if self.titles is not None else {}
-            yield facts | {"asked": place < len(self.asked), "score": score}
+    def _facts(self) -> dict[str, list[Any]]:
+        """Return the facts of the nodes, by title."""
+        title = {} if self.titles is None else {"title": [title or None for title in self.titles]}
+        asked, hits = len(self.asked), len(self.hits)
+        scores = [None] * asked + [hit.score for hit in self.hits]
+        return title | {"asked": [True] * asked + [False] * hits, "score": scores}
 
     def _piece(self) -> GraphPiece:
         places = {name: place for place, name in enumerate(self.nodes)}
-        facts = list(self._facts())
-        columns = {title: [each[title] for each in facts] for title in facts[0]}
         hits = [hit for *_, hit in self.links]
         scores = {
             title: [getattr(hit, title) for hit in hits] for title in ("low", "high", "stderr")
@@ -94,7 +92,7 @@ class RelatedGraph:
         return GraphPiece(
             np.arange(len(places)),
             self.nodes,
-            columns,
+            self._facts(),
             np.array([places[source] for source, *_ in self.links], np.int64),
             np.array([places[target] for _, target, *_ in self.links], np.int64),
             np.array([hit.score for hit in hits], np.float64),
@@ -115,8 +113,10 @@ class RelatedGraph:
         from cocite.extras import need
 
         graph = need("networkx", "a graph of NetworkX", "networkx").DiGraph()
-        for name, facts in zip(self.nodes, self._facts(), strict=True):
-            graph.add_node(name, **{t: v for t, v in facts.items() if v is not None})
+        facts = self._facts()
+        for name, *values in zip(self.nodes, *facts.values(), strict=True):
+            known = zip(facts, values, strict=True)
+            graph.add_node(name, **{title: value for title, value in known if value is not None})
         for source, target, rank, hit in self.links:
             attributes = {"rank": rank, "low": hit.low, "high": hit.high, "stderr": hit.stderr}
             graph.add_edge(source, target, weight=hit.score, **attributes)

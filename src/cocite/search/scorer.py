@@ -84,16 +84,14 @@ class Filter:
         """Create a filter that excludes ``nodes`` and ``replaced``; raises :class:`UnknownNode`."""
         only: list[Ids] = []
         never: list[Ids] = []
-        prefix, exclude_prefix = options.prefix, options.exclude_prefix
-        among = options.only
-        if prefix is not None:
-            only.append(names.with_prefix(prefix))
-        if among is not None:
-            if isinstance(among, str):
+        if options.prefix is not None:
+            only.append(names.with_prefix(options.prefix))
+        if options.only is not None:
+            if isinstance(options.only, str):
                 raise UsageError("only is a single text; give a list of names")
-            only.append(np.unique(names.ids(list(among))))
-        if exclude_prefix is not None:
-            never.append(names.with_prefix(exclude_prefix))
+            only.append(np.unique(names.ids(list(options.only))))
+        if options.exclude_prefix is not None:
+            never.append(names.with_prefix(options.exclude_prefix))
         if options.exclude_same_site:
             sites = (site_of(names.stored.name(node)) for node in nodes)
             never += [ids for site in sites for ids in pages_of(names, site)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -44,6 +45,13 @@ def find_graph(stored: StoredIndex, given: GivenGraph = None) -> Graph:
     return _fitting(stored, graphs.get(str(stored.graph.get("digest"))) or _remembered(stored))
 
 
+def checked_graph(stored: StoredIndex, given: GivenGraph) -> Graph:
+    """Return the graph as :func:`find_graph`, validated."""
+    found = find_graph(stored, given)
+    found.check()
+    return found
+
+
 def find_graphs(stored: StoredIndex, means: Resources, given: GivenGraph = None) -> Graphs:
     """Return the graphs of the samples in ``stored``: given ones, and others at recorded paths.
 
@@ -67,18 +75,13 @@ def find_graphs(stored: StoredIndex, means: Resources, given: GivenGraph = None)
     return Graphs(graph_of, means)
 
 
-def in_offsets_of(stored: StoredIndex, given: GivenGraph = None) -> NDArray[np.uint64] | None:
-    """Return uint64[graph nodes + 1], the in-link offsets; None if unavailable."""
-    try:
+def _in_offsets(stored: StoredIndex, given: GivenGraph) -> NDArray[np.uint64] | None:
+    with suppress(CociteError):
         return find_graph(stored, given).in_offsets
-    except CociteError:
-        pass
-    if stored.wanted is not None:
-        return None
-    for part in stored.parts:
-        for way in ("in", "any"):
-            if f"{part.prefix}{way}_offsets" in stored.store.manifest.files:
-                return part.array(f"{way}_offsets")
+    for part in stored.parts if stored.wanted is None else ():
+        for name in ("in_offsets", "any_offsets"):
+            if f"{part.prefix}{name}" in stored.store.manifest.files:
+                return part.array(name)
     return None
 
 
@@ -92,7 +95,7 @@ def out_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> Ids | None
 
 def in_links_of(stored: StoredIndex, given: GivenGraph, ids: Ids) -> Ints:
     """Return int64[h], the in-degrees of some nodes; 0 if the graph is unavailable."""
-    offsets = in_offsets_of(stored, given)
+    offsets = _in_offsets(stored, given)
     if offsets is None:
         return np.zeros(ids.size, np.int64)
     return count_in_links(offsets, stored.in_graph(ids))
@@ -193,8 +196,7 @@ class PageRanks:
     def _computed(self) -> Ranks:
         from cocite.ranking import pagerank
 
-        graph, means = find_graph(self._stored, self._graph), self._resources
-        graph.check()
+        graph, means = checked_graph(self._stored, self._graph), self._resources
         return pagerank(graph, threads=means.threads, memory=means.total).values
 
 

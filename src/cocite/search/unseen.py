@@ -34,7 +34,7 @@ from cocite.index.layouts.on_the_fly import DraftEnds, DraftPart, memoized_links
 from cocite.index.layouts.snapshots import Freshness
 from cocite.options import DIRECTIONS
 from cocite.resources import Resources
-from cocite.search.source import GivenGraph, find_graph
+from cocite.search.source import GivenGraph, checked_graph
 
 DRAFT = "draft"
 """The default name of a draft."""
@@ -198,9 +198,7 @@ class UnseenNodes:
 
     @cached_property
     def _graph(self) -> Graph:
-        found = find_graph(self._stored, self._given)
-        found.check()
-        return found
+        return checked_graph(self._stored, self._given)
 
     def links(self, way: str) -> Links:
         """Return the graph's links, ``in`` or ``out``, with weights if the index uses them."""

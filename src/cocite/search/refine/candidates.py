@@ -43,7 +43,7 @@ from cocite.search.evidence import refuse_evidence
 from cocite.search.hits import scores_of
 from cocite.search.intervals import counted_ends
 from cocite.search.scorer import ScoreQuery, Scorer
-from cocite.search.source import GivenGraph, find_graph
+from cocite.search.source import GivenGraph, checked_graph
 
 DEFAULT_TARGET = 0.001
 
@@ -108,9 +108,7 @@ class Refiner(ABC):
     @cached_property
     def graph(self) -> Graph:
         """Return the index's graph, validated."""
-        found = find_graph(self._stored, self._given)
-        found.check()
-        return found
+        return checked_graph(self._stored, self._given)
 
     def ends(self, direction: str) -> tuple[Links, Links]:
         """Return the links in a direction and in the opposite one, without weights."""
@@ -163,6 +161,7 @@ class CandidateRefiner(Refiner):
         """Create a refiner; ``scorer`` finds candidates."""
         super().__init__(scorer.stored, graph, means)
         self._scorer = scorer
+        self._sampled: list[Any] = [r for r in scorer.readers if isinstance(r, self.kind)]
         self._others = [each for each in scorer.readers if not isinstance(each, self.kind)]
 
     @abstractmethod
@@ -237,14 +236,10 @@ class SampleRefiner(CandidateRefiner):
     kind = MeetingReader
 
     @cached_property
-    def _walking(self) -> list[MeetingReader]:
-        return [reader for reader in self._scorer.readers if isinstance(reader, MeetingReader)]
-
-    @cached_property
     def movers(self) -> tuple[Mover, ...]:
         """Return a mover per part with walks."""
         found, memory = [], self._means.memory
-        for part in (reader.part for reader in self._walking):
+        for part in (reader.part for reader in self._sampled):
             links = links_of(self.graph, part.direction, memory, weighted=part.weighted)
             found.append(part_mover(part, links, self._means))
         return tuple(found)
@@ -255,39 +250,37 @@ class SampleRefiner(CandidateRefiner):
         """Draw rounds of samples until the order is settled or the error small enough."""
         held = self._stored.freshness.newest
         samples, first = len(held), held.start
-        counts = tuple(_counts(reader, node, ids, held) for reader in self._walking)
-        for reader, each in zip(self._walking, counts, strict=True):
+        counts = tuple(_counts(reader, node, ids, held) for reader in self._sampled)
+        for reader, each in zip(self._sampled, counts, strict=True):
             lost = np.setdiff1d(held, reader.part.freshness.held).tolist()
             if lost:  # draw them again, so that answers equal those of the undamaged index
-                mover = self.movers[self._walking.index(reader)]
+                mover = self.movers[self._sampled.index(reader)]
                 self._follow(mover, reader.part.settings[LENGTH], node, ids, lost, each)
         still = _Candidates(ids, counts, self._exact(node, ids, settings))
         rounds = max(1, math.ceil(math.log2(max(2, MOST_SAMPLES / samples))) + 1)
         tests = rounds * (1 if k is None else self._stored.nodes)
         confidence = shared_confidence(level.confidence, tests)
 
-        def settled() -> Refined:
-            if level.above is None:
-                return found
-            above = shared_confidence(level.above, tests)
-            return found._replace(least=self._estimated(still, samples, settings, above).low)
-
         while True:
             found = self._estimated(still, samples, settings, confidence)
             if found.ids.size == 0 or samples >= MOST_SAMPLES:
-                return settled()
+                break
             half = float((found.high - found.low).max()) / 2
             least = np.sort(found.low)[-k] if k and k <= found.ids.size else 0.0
             into = found.high >= least
             if half <= level.target or (k is not None and int(into.sum()) <= k):
-                return settled()
+                break
             still = still.taken(into)
             more = min(2 * samples, MOST_SAMPLES)
-            for reader, mover, each in zip(self._walking, self.movers, still.counts, strict=True):
+            for reader, mover, each in zip(self._sampled, self.movers, still.counts, strict=True):
                 length = reader.part.settings[LENGTH]
                 drawn = range(first + samples, first + more)
                 self._follow(mover, length, node, still.ids, drawn, each)
             samples = more
+        if level.above is None:
+            return found
+        above = shared_confidence(level.above, tests)
+        return found._replace(least=self._estimated(still, samples, settings, above).low)
 
     def _follow(
         self,
@@ -311,7 +304,7 @@ class SampleRefiner(CandidateRefiner):
         from cocite.kernels import totals
 
         best = np.zeros((still.ids.size, 2))
-        for reader, each in zip(self._walking, still.counts, strict=True):
+        for reader, each in zip(self._sampled, still.counts, strict=True):
             own, weight = reader.part.ask_settings(settings), reader.part.weight
             sums = each @ weights_of(reader.weight(own).values)
             for row in range(still.ids.size):
@@ -333,9 +326,9 @@ class SampleRefiner(CandidateRefiner):
         """Return interval ends for the weighted sum of walk parts: the mean over the samples of all
         parts, of a value times the part's weight and the number of parts.
         """
-        parts = len(self._walking)
+        parts = len(self._sampled)
         values, most, counts, spans = [], [], [], []
-        for reader, met in zip(self._walking, still.counts, strict=True):
+        for reader, met in zip(self._sampled, still.counts, strict=True):
             own, weight = reader.part.ask_settings(settings), parts * reader.part.weight
             span = reader.span(own)
             found = reader.weight(own)

@@ -4,16 +4,13 @@
     J_k(u, v) = |I_k(u) & I_k(v)| / |I_k(u) | I_k(v)|,      k = 1, ..., length
 
 For SimRank, two runs from u along the links (``kernels/linear.py``) omit at most ``bound`` of a
-score, and the diagonal D is off by a factor between 1 + low and 1 + high
-(``engine/diagonal.py``). Therefore found / (1 + high) <= s(u, v) <= (found + bound) / (1 + low)
-always holds. Thresholds are lowered until the bound is small enough or the next run would read too
-many links. An index built with ``refine`` stores the diagonal; otherwise the first query computes
-it. A link read takes about 4 ns.
-
-For XJaccard, neighborhoods are counted exactly (``kernels/push.py``), candidate by candidate, up to
-a limit on links read, at about 2 ns each.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.3
-(``measures/xjaccard.py``).
+score, and the diagonal D is off by a factor between 1 + low and 1 + high (``engine/diagonal.py``).
+Therefore found / (1 + high) <= s(u, v) <= (found + bound) / (1 + low) always holds. Thresholds are
+lowered until the bound is small enough or the next run would read too many links. An index built
+with ``refine`` stores the diagonal; otherwise the first query computes it. For XJaccard,
+neighborhoods are counted exactly, candidate by candidate, up to a limit on links read. A link read
+takes 2 to 4 ns.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.3.
 """
 
 from __future__ import annotations
@@ -22,7 +19,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -272,23 +269,19 @@ class NeighborhoodRefiner(CandidateRefiner):
 
     kind = MatchReader
 
-    @cached_property
-    def _matching(self) -> list[MatchReader]:
-        return [reader for reader in self._scorer.readers if isinstance(reader, MatchReader)]
-
     def _settled(
         self, node: int, ids: Ids, k: int | None, settings: WholeSettings, level: Level
     ) -> Refined:
         """Return all candidates, with exact scores up to the limit on links."""
         grains = self._exact(node, ids, settings)
         variances, spread = np.zeros(ids.size), np.zeros((2, 2, ids.size))
-        tests = self._stored.nodes * len(self._matching)
+        tests = self._stored.nodes * len(self._sampled)
         levels = (level.confidence,) if level.above is None else (level.confidence, level.above)
         confidences = [shared_confidence(each, tests) for each in levels]
-        for reader in self._matching:
+        for reader in self._sampled:
             own, weight = reader.part.ask_settings(settings), reader.part.weight
             me, *others = self._stored.in_graph(np.append(np.uint32(node), ids)).tolist()
-            found = self._coefficients(reader, me, others, most=MOST_LINKS // len(self._matching))
+            found = self._coefficients(reader, me, others, most=MOST_LINKS // len(self._sampled))
             scores = found @ np.array(ring_weights(own, reader.length))
             grains[:, 0] += weight * np.rint(np.nan_to_num(scores) * GRAINS)
             left = np.flatnonzero(np.isnan(scores))
@@ -299,9 +292,9 @@ class NeighborhoodRefiner(CandidateRefiner):
                 variances[row] += weight**2 * estimate.variance
             if left.size:
                 freshness = reader.part.freshness
-                values = reader.values(node, ids[left], own)
+                values, most = reader.values(node, ids[left], own)
                 known = freshness.knowing(node, ids[left])
-                draws = Draws(*values, reader.span(own), known, freshness.alike)
+                draws = Draws(values, most, reader.span(own), known, freshness.alike)
                 for at, confidence in enumerate(confidences):
                     spread[at][:, left] += weight * np.array(around(draws, confidence)[1:])
         sums = np.column_stack((np.rint(grains[:, 0]), variances))
