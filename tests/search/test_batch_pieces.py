@@ -1,7 +1,10 @@
-"""Pieces of a batch: cut by the clock, kept in any order, missing where none is."""
+"""Pieces of a batch: cut by the clock, kept in any order, and what they foretell of the others."""
 
+import json
+import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from threading import Event
@@ -12,8 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cocite
-from cocite.search.batch.pieces import BatchHits, PieceRecord, piece_of
-from tests.clock import HOLD
+from cocite import Index
+from cocite.cli.main import main
+from cocite.constants import Ids
+from cocite.errors import ResourceError
+from cocite.options.query import DEFAULT_K
+from cocite.search.batch import estimate, pages, pieces
+from cocite.search.batch.pieces import BatchHits, PieceRecord, Question, piece_of
+from cocite.search.batch.run import Batch, plan_related_all
+from tests.clock import HOLD, ThreadClock
 from tests.conftest import MakeGraph
 
 
@@ -88,3 +98,120 @@ def test_finished_pieces_survive_a_slow_one(make_graph: MakeGraph, tmp_path: Pat
     report = index.related_all(output, 5)
     assert 0 < len(index.nodes) - report.nodes < len(index.nodes)
     assert output.read_bytes() == (tmp_path / "whole.csv").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """3,000 pages of very different sizes."""
+    folder = tmp_path_factory.mktemp("told")
+    rng = np.random.default_rng(3)
+    links = (rng.random((20_000, 2)) ** 2 * 3000).astype(int)
+    names = [f"http://site{i % 7}.org/page/{'x' * (i % 30)}{i}" for i in range(3000)]
+    rows = [f"{names[a]}\t{names[b]}\n" for a, b in links.tolist()]
+    (folder / "links.tsv").write_text("".join(rows))
+    graph = cocite.ingest(folder / "links.tsv", folder / "g", header="no", delimiter="tab")
+    return cocite.build(graph, folder / "i", samples=20, measure="psimrank")
+
+
+@pytest.mark.parametrize(
+    ("measure", "kind"),
+    [("psimrank", kind) for kind in ("parquet", "csv", "jsonl", "folder")]
+    + [("neighborhood", "csv")],
+)
+def test_rows_and_size_are_stated(index: Index, tmp_path: Path, measure: str, kind: str) -> None:
+    if measure == "neighborhood":
+        index = cocite.build(index.stored.store.path.with_name("g"))
+    index.related_all(tmp_path / "whole", 10, kind=kind)
+    with Batch(index, tmp_path / "x", 10, kind=kind) as batch:
+        plan = batch.estimate()
+        assert plan is not None
+        assert 100 < plan.sampled <= batch.done < batch.nodes
+        report = batch.run()
+    assert plan.hits == pytest.approx(report.rows, rel=0.2)
+    assert report.bytes is not None
+    assert report.bytes / 1.5 < plan.bytes < report.bytes * 1.5
+    assert plan.disk > plan.bytes
+    assert plan.memory < 2**30
+    if kind == "folder":
+        for page in (tmp_path / "whole").rglob("*.json"):
+            other = tmp_path / "x" / page.relative_to(tmp_path / "whole")
+            assert other.read_bytes() == page.read_bytes()
+    else:
+        assert (tmp_path / "x").read_bytes() == (tmp_path / "whole").read_bytes()
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> ThreadClock:
+    """The time that answers take; writing them takes none."""
+    found = ThreadClock()
+    for module in (pieces, pages, estimate):
+        monkeypatch.setattr(module, "time", found)
+    return found
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_time_is_told_within_half_as_much_again(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ThreadClock, threads: int
+) -> None:
+    """The last third of the nodes takes nine times as long as the others."""
+    monkeypatch.setattr(estimate, "_STRATA", 60)
+    monkeypatch.setattr(estimate, "_SECONDS", 60.0)
+    real = Question.each
+
+    def slow(self: Question, nodes: Ids) -> Iterator[BatchHits]:
+        for node, hits in zip(nodes.tolist(), real(self, nodes), strict=True):
+            clock.sleep(0.036 if node >= 2000 else 0.004)
+            yield hits
+
+    monkeypatch.setattr(Question, "each", slow)
+    with Batch(index, tmp_path / "x.csv", threads=threads) as batch:
+        plan = batch.estimate()
+    assert plan is not None
+    expected = (2000 * 0.004 + 1000 * 0.036) / threads
+    assert expected / 1.5 < plan.seconds < expected * 1.5
+    assert plan.threads == threads
+
+
+def test_nothing_is_told_of_what_is_done(index: Index, tmp_path: Path) -> None:
+    names = list(index.nodes)[:30]
+    with Batch(index, tmp_path / "x.csv", nodes=names) as batch:
+        assert batch.estimate() is None
+        assert batch.done == 30
+        batch.run()
+    with Batch(index, tmp_path / "y.csv", nodes=[]) as batch:
+        assert batch.estimate() is None
+
+
+def test_a_plan_leaves_nothing_behind(index: Index, tmp_path: Path) -> None:
+    plan = plan_related_all(index, 5, scratch=tmp_path, kind="jsonl", min_score=0.01)
+    assert plan.nodes == len(index.nodes)
+    assert plan.sampled < plan.nodes
+    few = plan_related_all(index, 5, scratch=tmp_path, nodes=list(index.nodes)[:30])
+    assert (few.nodes, few.sampled) == (30, 30)
+    assert few.hits <= 150
+    assert os.listdir(tmp_path) == []
+    with pytest.raises(ResourceError, match="the sample cannot be written"):
+        plan_related_all(index, scratch=tmp_path / "none")
+
+
+def test_command_first(index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(index.stored.store.path)
+    assert main(["related-all", path, "-o", str(tmp_path / "x.csv"), "--threads", "1"]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    hits = f"up to {DEFAULT_K} hits for each of {len(index.nodes):,} nodes"
+    assert lines[0] == f"{tmp_path / 'x.csv'}: {hits}"
+    assert lines[1].startswith("about ")
+    assert " on 1 thread, " in lines[1]
+    assert " of output, " in lines[1]
+    command = ["plan", path, "-k", "5", "--scratch", str(tmp_path)]
+    assert main([*command, "--format", "json", "--decay", "0.5"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["nodes"] == len(index.nodes)
+    assert {"hits", "seconds", "memory", "index", "bytes", "disk", "sampled"} < set(facts)
+    assert main(command) == 0
+    told = capsys.readouterr().out
+    assert "up to 5 hits per node" in told
+    assert main([*command, "--samples", "5"]) == 2
+    assert "--samples is for building an index" in capsys.readouterr().err
+    assert main(["plan", str(Path(path).with_name("g")), "-k", "5"]) == 2
+    assert "-k is for related-all" in capsys.readouterr().err

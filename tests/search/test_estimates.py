@@ -5,17 +5,25 @@ By one thread each: samples of graphs as small as these are made faster than the
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import cocite
-from cocite import Graph
-from cocite.index.layouts.trees.reader import TreeReader
+from cocite import Graph, Index
+from cocite.constants import NOWHERE
+from cocite.errors import UsageError
+from cocite.index.layouts.trees.reader import PathReader, TreeReader
 from tests.conftest import MakeGraph
 from tests.oracles import compact as compacted
+from tests.oracles import prank as twin
 from tests.oracles import simrank as exact
 from tests.oracles.bounds import bernstein
+from tests.oracles.graphs import Edges, graphs
+from tests.oracles.simrank import dense
 
 TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
 
@@ -143,3 +151,87 @@ def test_common_neighbors_closed_forms(make_graph: MakeGraph, k: int) -> None:
     score = plain.similarity("u", "v", decay=decay).score
     assert abs(score - decay / k) <= (bernstein(decay / k, samples, decay, 4) if k > 1 else 1e-12)
     assert coupled.similarity("u", "v", decay=decay)[:2] == (decay, 0)
+
+
+SHARES = st.sampled_from([0.0, 0.2, 0.5, 1.0])
+
+
+def prank_of(graph: Graph, **options: Any) -> Index:
+    """By one thread: samples of such graphs are drawn faster than they change hands."""
+    return cocite.build(graph, measure="prank", **{"threads": 1} | options)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("share", [0.5, 0.2])
+def test_prank_converges(make_graph: MakeGraph, share: float) -> None:
+    """A share that is off by 0.1 is outside of what is allowed."""
+    graph = make_graph(union(GRAPHS))
+    samples, length, decay = 8000, 7, 0.8
+    options = {"samples": samples, "length": length, "seed": 1, "in_share": share}
+    index = prank_of(graph, shard=2000, **options)
+    truth, other = (
+        twin.prank(inlinks_of(graph), decay, length, each) for each in (share, share + 0.1)
+    )
+    check_close(estimates(index, list(range(graph.nodes)), decay), truth, other, samples)
+
+
+@settings(max_examples=40)
+@given(graphs(max_nodes=9), SHARES, st.integers(1, 6), st.integers(0, 99))
+def test_walks_are_those_of_the_twin(
+    make_graph: MakeGraph, graph: tuple[int, Edges], share: float, length: int, seed: int
+) -> None:
+    n, edges = graph
+    options = {"samples": 4, "length": length, "seed": seed, "in_share": share}
+    index = prank_of(make_graph(edges, range(n)), layout="paths", **options)
+    (reader,) = index.scorer.readers
+    assert isinstance(reader, PathReader)
+    ins = [sorted({a for a, b in edges if b == v}) for v in range(n)]
+    outs = [sorted({b for a, b in edges if a == v}) for v in range(n)]
+    for sample in range(4):
+        paths = twin.paths(ins, outs, seed, sample, length, share)
+        for node in range(n):
+            walk = reader.walks(node)[sample].tolist()
+            assert walk == paths[node][1:] + [NOWHERE] * (length + 1 - len(paths[node]))
+
+
+@pytest.mark.statistical
+def test_pages_without_in_links_are_similar(make_graph: MakeGraph) -> None:
+    """u and v link to x, and have no in-links: 0.6 where walks go forwards first, half of them."""
+    graph = make_graph([("u", "x"), ("v", "x")])
+    index = prank_of(graph, samples=4000, shard=1000, in_share=0.25)
+    score = index.similarity("u", "v").score
+    truth = twin.prank(dense(3, [(0, 2), (1, 2)]), 0.6, 10, 0.25)[0, 1]
+    assert truth == pytest.approx(0.75 * 0.6)
+    assert abs(score - truth) <= bernstein(np.array(truth), 4000, 0.6, 1)
+    assert cocite.build(graph, measure="simrank").similarity("u", "v").score == 0
+
+
+@pytest.mark.statistical
+def test_walks_go_forth_and_back(make_graph: MakeGraph) -> None:
+    """u links to x and v to y, and w to both of these: u and v are similar as x and y are."""
+    graph = make_graph([("u", "x"), ("v", "y"), ("w", "x"), ("w", "y")])
+    score = prank_of(graph, samples=4000, shard=1000).similarity("u", "v").score
+    truth = twin.prank(inlinks_of(graph), 0.6, 10, 0.5)
+    ids = [list(graph.names).index(name) for name in "uv"]
+    assert abs(score - truth[tuple(ids)]) <= bernstein(truth[tuple(ids)], 4000, 0.6, 1)
+    assert score > 0.01
+    mean = cocite.build(graph, measure="simrank", direction="both")
+    assert mean.similarity("u", "v").score == 0
+
+
+@pytest.mark.parametrize("layout", ["trees", "paths"])
+def test_in_steps_alone_are_simrank(make_graph: MakeGraph, layout: str) -> None:
+    graph = make_graph(np.random.default_rng(3).integers(0, 60, (300, 2)).tolist())
+    options: dict[str, Any] = {"samples": 9, "layout": layout}
+    classic = cocite.build(graph, measure="simrank", **options)
+    for more in ({"in_share": 1.0}, {"direction": "in"}):
+        index = prank_of(graph, **options, **more)
+        for node in list(index.nodes)[::7]:
+            assert index.related(node) == classic.related(node)
+
+
+def test_weights_are_refused(make_graph: MakeGraph) -> None:
+    graph = make_graph([("a", "b", 2), ("b", "a", 3)], weight_column=3)
+    with pytest.raises(UsageError, match="weights, which prank cannot use"):
+        prank_of(graph)
+    prank_of(graph, unweighted=True)
