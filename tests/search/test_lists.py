@@ -1,0 +1,377 @@
+"""Lists of hits: filtered, in other orders, of several nodes together.
+
+What every measure owes is asked by the contract suite.
+"""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import cocite
+from cocite import Graph, Hit, Index, UnknownNode
+from cocite.cli.main import main
+from cocite.errors import InputError, NotAStore, UsageError
+from cocite.search.results import RelatedDocument
+from tests.conftest import MakeGraph
+
+SITES = ("http://a.org", "https://a.org", "http://b.org", "http://a.org.uk", "http://ab.org")
+
+
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    """100 pages of five sites with similar names, all mixed up; some are bare hosts or queries."""
+    folder = tmp_path_factory.mktemp("filters")
+    pages = [f"{site}/{i}" for site in SITES for i in range(18)]
+    pages += [*SITES, *(f"{site}?q" for site in SITES)]
+    rng = np.random.default_rng(5)
+    edges = rng.integers(0, len(pages), (700, 2)).tolist()
+    (folder / "l.tsv").write_text("".join(f"{pages[a]}\t{pages[b]}\n" for a, b in edges))
+    graph = cocite.ingest(folder / "l.tsv", folder / "g", delimiter="tab", header="no")
+    return cocite.build(graph, folder / "i", samples=60, direction="both", measure="psimrank")
+
+
+PAGE = "http://a.org/3"
+
+
+def whole(sites: Index) -> list[Hit]:
+    return sites.related(PAGE, 10**6)
+
+
+def test_pages_of_a_list_are_the_list(sites: Index) -> None:
+    hits = whole(sites)
+    assert len(hits) > 50
+    for size in (1, 7, 20):
+        pages = [sites.related(PAGE, size, offset=low) for low in range(0, len(hits) + size, size)]
+        assert [hit for page in pages for hit in page] == hits
+    assert sites.related(PAGE, 5, offset=10**6) == []
+
+
+@pytest.mark.parametrize("prefix", ["http://a.org", "http://a.org/", "http://b.org/1", "", "x"])
+def test_prefixes(sites: Index, prefix: str) -> None:
+    hits = whole(sites)
+    only = [hit for hit in hits if hit.node.startswith(prefix)]
+    assert sites.related(PAGE, 10**6, prefix=prefix) == only
+    assert sites.related(PAGE, 1, prefix=prefix, total=True).total == len(only)
+    assert sites.related(PAGE, 3, prefix=prefix) == only[:3]
+    rest = [hit for hit in hits if not hit.node.startswith(prefix)]
+    assert sites.related(PAGE, 10**6, exclude_prefix=prefix) == rest
+
+
+def test_a_list_of_nodes(sites: Index) -> None:
+    names = [f"http://b.org/{i}" for i in range(18)] + [PAGE]
+    names = [name for name in names if name in sites.nodes]
+    found = sites.related(PAGE, 10**6, only=names * 2)
+    assert found == [hit for hit in whole(sites) if hit.node in names]
+    assert sites.related(PAGE, only=[]) == []
+
+
+def test_other_sites_are_those_of_another_host(sites: Index) -> None:
+    """Whatever the scheme, and with nothing, a path or a query behind the host."""
+
+    def site(name: str) -> str:
+        return re.split("[/?]", name.split("://", 1)[1])[0]
+
+    expected = [hit for hit in whole(sites) if site(hit.node) != "a.org"]
+    assert sites.related(PAGE, 10**6, exclude_same_site=True) == expected
+    assert {site(hit.node) for hit in expected} == {"b.org", "a.org.uk", "ab.org"}
+
+
+def test_filters_join(sites: Index) -> None:
+    found = sites.related(
+        PAGE, 4, offset=1, prefix="http://", exclude_prefix="http://b", min_score=0.01
+    )
+    expected = [
+        hit
+        for hit in whole(sites)
+        if hit.node.startswith("http://")
+        and not hit.node.startswith("http://b")
+        and hit.score >= 0.01
+    ]
+    assert found == expected[1:5]
+
+
+def test_a_query_after_a_filtered_one_finds_everything(sites: Index) -> None:
+    """What a filter forgot must not stay behind in the scratch memory."""
+    before = whole(sites)
+    sites.related(PAGE, 3, prefix="http://b.org/1")
+    assert whole(sites) == before
+
+
+def test_integer_names_have_prefixes_too(make_graph: MakeGraph) -> None:
+    rng = np.random.default_rng(5)
+    graph = make_graph(rng.integers(0, 40, (300, 2)).tolist())
+    index = cocite.build(graph, samples=30, measure="psimrank")
+    hits = index.related(3, 100)
+    assert index.related(3, 100, prefix="1") == [h for h in hits if h.node.startswith("1")]
+
+
+def test_wrong_filters_are_refused(sites: Index, make_graph: MakeGraph) -> None:
+    with pytest.raises(UnknownNode, match="nobody"):
+        sites.related(PAGE, only=["nobody"])
+    with pytest.raises(UsageError, match="only is a single text"):
+        sites.related(PAGE, only="http://b.org/1")
+    with pytest.raises(UsageError, match=r"offset is -1; it must be a whole number, 0 or more"):
+        sites.related(PAGE, offset=-1)
+    plain = cocite.build(make_graph([("h", "a"), ("h", "b")]), samples=3, measure="psimrank")
+    with pytest.raises(UsageError, match="'a' is not a URL, so it has no site"):
+        plain.related("a", exclude_same_site=True)
+
+
+PRODUCT, RANK = "score*pagerank", "pagerank"
+
+
+@pytest.fixture
+def graph(make_graph: MakeGraph) -> Graph:
+    """60 pages, some of them much linked to."""
+    rng = np.random.default_rng(5)
+    far = (60 * rng.random((420, 2)) ** 2).astype(int)
+    return make_graph(far.tolist(), range(60))
+
+
+@pytest.fixture
+def index(graph: Graph) -> Index:
+    return cocite.build(graph, samples=60, measure="psimrank")
+
+
+def expected(index: Index, ranks: dict[str, float], by: str, hits: list[Hit]) -> list[Hit]:
+    """By the definition, from the candidates in the order of scores; sorting is stable."""
+
+    def key(hit: Hit) -> float:
+        return -ranks[hit.node] * (hit.score if by == PRODUCT else 1)
+
+    return sorted(hits, key=key)
+
+
+@pytest.mark.parametrize("by", [PRODUCT, RANK])
+def test_candidates_are_put_in_another_order(graph: Graph, index: Index, by: str) -> None:
+    ranks = dict(cocite.pagerank(graph).top(60))
+    for node in ("0", "7", "30"):
+        for asked in (node, [node, "12"]):
+            everyone = index.related(asked, 60)
+            whole = expected(index, ranks, by, everyone)
+            assert index.related(asked, 60, order=by) == whole
+            assert index.related(asked, 4, order=by) == whole[:4]  # all 100 best are candidates
+            assert index.related(asked, 4, offset=2, order=by) == whole[2:6]
+            counted = index.related(asked, 4, offset=2, order=by, candidates=3, total=True)
+            assert (len(counted), counted.total) == (1, 3)
+            few = expected(index, ranks, by, everyone[:9])
+            assert index.related(asked, 5, order=by, candidates=9) == few[:5]
+            assert index.related(asked, 60, order=by, candidates=9) == few
+    assert index.related("7", 60, order="score") == index.related("7", 60)
+
+
+def test_pageranks_are_those_of_the_graph(graph: Graph, index: Index) -> None:
+    found = cocite.pagerank(graph)
+    assert index.pageranks(index.nodes) == found.values.tolist()
+    assert index.pageranks(["3"], found.values) == [found.values[index.nodes.id("3")]]
+
+
+@pytest.mark.parametrize("ending", ["npy", "csv", "parquet"])
+def test_ranks_are_read_back(graph: Graph, index: Index, tmp_path: Path, ending: str) -> None:
+    path = tmp_path / f"ranks.{ending}"
+    assert main(["rank", str(graph.path), "-o", str(path), "-k", "1"]) == 0
+    assert index.pageranks(index.nodes, path) == pytest.approx(index.pageranks(index.nodes))
+    assert index.related("7", 9, order=RANK, ranks=path) == index.related("7", 9, order=RANK)
+
+
+def test_filters_and_refined_answers_can_be_ordered(graph: Graph) -> None:
+    index = cocite.build(graph, measure="simrank", samples=60)
+    ranks = dict(cocite.pagerank(graph).top(60))
+    hits = index.related("7", 100, refine=True)
+    found = index.related("7", 5, refine=True, order=PRODUCT)
+    assert found == expected(index, ranks, PRODUCT, hits)[:5]
+    among = index.related("7", 9, only=["3", "5", "9"], order=RANK, min_score=0.001)
+    assert [hit.node for hit in among] == sorted(
+        (hit.node for hit in among), key=lambda node: -ranks[node]
+    )
+    assert {hit.node for hit in among} <= {"3", "5", "9"}
+
+
+def test_certain_product_order_is_that_of_intervals(graph: Graph) -> None:
+    index, found = cocite.build(graph, samples=3000, measure="psimrank"), 0
+    for node in map(str, range(0, 60, 5)):
+        hits = index.related(node, 60, order=PRODUCT)
+        ranks = index.pageranks([hit.node for hit in hits])
+        certain = hits.certain_ranks
+        found += certain
+        lows = [hit.low * rank for hit, rank in zip(hits, ranks, strict=True)]
+        highs = [hit.high * rank for hit, rank in zip(hits, ranks, strict=True)]
+        apart = [low > max(highs[at:]) for at, low in enumerate(lows[:-1], 1)]
+        apart.append(lows[-1] > 0)
+        assert certain == (apart.index(False) if False in apart else len(apart))
+        assert index.related(node, 3, order=PRODUCT).certain_ranks == min(3, certain)
+        hits = index.related(node, 8, order=RANK)
+        assert hits.certain_ranks == len(hits)
+    assert found > 3
+
+
+def test_shown_product_order_is_certain_among_candidates(graph: Graph) -> None:
+    """A page that is not shown may stand above the first, as little is known of it."""
+    index = cocite.build(graph, samples=1000, measure="psimrank")
+    for node in ("0", "7", "30"):
+        by_width = sorted(index.related(node, 60), key=lambda hit: (hit.high - hit.low) / hit.score)
+        ranks = np.zeros(60)
+        for hit, product in zip((*by_width[:2], by_width[-1]), (1.0, 0.82, 0.815), strict=True):
+            ranks[index.nodes.id(hit.node)] = product / hit.score
+        found = {k: RelatedDocument.of(index, node, k, order=PRODUCT, ranks=ranks) for k in (2, 3)}
+        assert [hit.node for hit in found[2].hits] == [hit.node for hit in by_width[:2]]
+        assert found[3].hits[:2] == found[2].hits
+        assert [document.certain_ranks for document in found.values()] == [0, 0]
+        few = RelatedDocument.of(index, node, 2, order=PRODUCT, ranks=ranks, candidates=2)
+        assert few.hits == index.related(node, 2, order=PRODUCT, ranks=ranks, candidates=2)
+        assert not few.complete
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"order": "rank"}, "order is 'rank'; it must be score or score.pagerank or pagerank"),
+        ({"candidates": 9}, "candidates apply only to orders by PageRank"),
+        ({"ranks": "r.npy"}, "ranks apply only to orders by PageRank"),
+        ({"order": RANK, "candidates": 0}, "candidates is 0; it must be a whole number, 1 or more"),
+    ],
+)
+def test_wrong_orders_are_refused(index: Index, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        index.related("7", **options)
+
+
+def test_ranks_of_something_else_are_refused(index: Index, tmp_path: Path) -> None:
+    def refused(path: Path, message: str) -> None:
+        with pytest.raises(InputError, match=message):
+            index.related("7", order=RANK, ranks=path)
+
+    np.save(tmp_path / "short.npy", np.ones(59))
+    refused(tmp_path / "short.npy", "a number for each of 60 nodes")
+    np.save(tmp_path / "nan.npy", np.full(60, np.nan))
+    refused(tmp_path / "nan.npy", "a rank is a finite number, 0 or more")
+    (tmp_path / "text.npy").write_text("no array")
+    refused(tmp_path / "text.npy", "cannot be read")
+    (tmp_path / "some.csv").write_text("node,rank\n3,0.5\n")
+    refused(tmp_path / "some.csv", "has no ranks for 59 nodes, such as '0'")
+    with pytest.raises(InputError, match="a number for each"):
+        index.pageranks(["3"], np.ones(3))
+
+
+def test_without_a_graph_ranks_are_asked_for(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph = make_graph([("h", "a"), ("h", "b"), ("h", "c"), ("a", "b")])
+    cocite.build(graph, tmp_path / "i", samples=9, measure="psimrank")
+    graph.path.rename(tmp_path / "away")
+    index = cocite.open(tmp_path / "i")
+    with pytest.raises(NotAStore, match="--graph"):
+        index.related("a", order=RANK)
+    given = cocite.open(tmp_path / "i", graph=tmp_path / "away")
+    values = cocite.pagerank(Graph.open(tmp_path / "away")).values
+    assert given.related("a", order=RANK) == index.related("a", order=RANK, ranks=values)
+
+
+def test_selected_index_has_ranks_of_the_whole_graph(graph: Graph, tmp_path: Path) -> None:
+    kept = [str(v) for v in range(1, 60, 3)]
+    index = cocite.build(graph, tmp_path / "k", samples=60, only_nodes=kept, measure="psimrank")
+    ranks = dict(cocite.pagerank(graph).top(60))
+    assert index.pageranks(kept) == [ranks[name] for name in kept]
+    whole = expected(index, ranks, PRODUCT, index.related("7", 60))
+    assert index.related("7", 60, order=PRODUCT) == whole
+    for ending in ("npy", "csv"):
+        path = tmp_path / f"ranks.{ending}"
+        assert main(["rank", str(graph.path), "-o", str(path), "-k", "1"]) == 0
+        assert index.related("7", 60, order=PRODUCT, ranks=path) == whole
+
+
+WAYS = ("mean", "min")
+
+
+@pytest.mark.parametrize("aggregate", WAYS)
+def test_pairs_of_refreshed_indexes(make_graph: MakeGraph, tmp_path: Path, aggregate: str) -> None:
+    rng = np.random.default_rng(4)
+    edges = rng.integers(0, 30, (150, 2)).tolist()
+    cocite.build(make_graph(edges, range(30)), tmp_path / "i", samples=40, measure="psimrank")
+    more = [*edges, *rng.integers(20, 36, (60, 2)).tolist()]
+    cocite.refresh(tmp_path / "i", make_graph(more, range(36)), fraction=0.5, force=True)
+    index = cocite.open(tmp_path / "i")
+    nodes, found = ["24", "33", "7"], 0
+    for hit in index.related(nodes, 40, aggregate=aggregate):
+        scores = [index.similarity(a, hit.node).score for a in nodes]
+        assert hit.score == pytest.approx(getattr(np, aggregate)(scores), abs=2e-12)
+        assert 0 <= hit.low <= hit.score <= hit.high
+        found += 1
+    assert found > 3
+    hits = index.related(nodes, 9, aggregate=aggregate)
+    assert 0 <= hits.certain_ranks <= 9
+
+
+def test_filters_of_several_nodes(make_graph: MakeGraph) -> None:
+    """And the sites of all of them are left out."""
+    pages = [f"http://{site}.org/{i}" for site in "abc" for i in range(4)]
+    edges = [("hub", page) for page in pages] + [("other", page) for page in pages[::2]]
+    index = cocite.build(make_graph(edges), measure="cocitation")
+    asked = [pages[0], pages[5]]
+    everyone = {hit.node for hit in index.related(asked, 99)}
+    assert everyone == set(pages) - set(asked)
+    sites = {hit.node for hit in index.related(asked, 99, exclude_same_site=True)}
+    assert sites == set(pages[8:])
+    among = {hit.node for hit in index.related(asked, 99, only=[*asked, pages[3]])}
+    assert among == {pages[3]}
+    prefixed = {hit.node for hit in index.related(asked, 99, prefix="http://a")}
+    assert prefixed == set(pages[1:4])
+
+
+@pytest.mark.parametrize("aggregate", WAYS)
+def test_why_says_what_each_node_adds(index: Index, aggregate: str) -> None:
+    nodes = ["3", "7", "11"]
+    for hit in index.related(nodes, 4, aggregate=aggregate):
+        found = index.why_together(nodes, hit.node, 5, aggregate=aggregate)
+        assert found.score == hit.score
+        assert [page.node for page in found.pages] == nodes
+        assert sum(page.contribution for page in found.pages) == pytest.approx(hit.score, abs=3e-12)
+        for page in found.pages:
+            assert page.score == index.similarity(page.node, hit.node).score
+            assert page.why == index.why(page.node, hit.node, 5)
+        if aggregate == "min":
+            (deciding,) = [page for page in found.pages if page.contribution]
+            assert deciding.score == min(page.score for page in found.pages)
+
+
+def test_what_cannot_be_asked_together_is_refused(index: Index) -> None:
+    with pytest.raises(UsageError, match="aggregate is 'most'; it must be mean or min"):
+        index.related(["3", "7"], aggregate="most")
+    with pytest.raises(UsageError, match="no node is named"):
+        index.related([])
+    with pytest.raises(UnknownNode):
+        index.related(["3", "nobody"])
+    with pytest.raises(UsageError, match="a refined answer is for one node"):
+        index.related(["3", "7"], refine=True)
+    with pytest.raises(UsageError, match="'7' is one of the query nodes"):
+        index.why_together(["3", "7"], "7")
+    assert index.related(("3", "3"), 5) == index.related("3", 5)
+
+
+# -- the command line ------------------------------------------------------------------
+
+
+def test_command_explains_several_nodes(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+    path, hit = str(index.stored.store.path), index.related(["3", "7"], 1, aggregate="min")[0]
+    ask = ["why", path, "3", "7", hit.node, "--aggregate", "min"]
+    assert main(ask) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(f"the score of {hit.node} with 3 and 7 together is {hit.score:.4f}")
+    scores = [index.similarity(a, hit.node).score for a in "37"]
+    assert last.endswith(f"the lowest of these, which is that with {'37'[int(np.argmin(scores))]}")
+    assert main([*ask, "--format", "json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["score"] == hit.score
+    assert [page["node"] for page in facts["pages"]] == ["3", "7"]
+    for page in facts["pages"]:
+        whole = sum(reason["contribution"] for reason in page["reasons"]) + page["remaining"]
+        assert whole == pytest.approx(page["score"], abs=1e-11)
+    assert main([*ask, "--format", "csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {row["asked"] for row in rows} == {"3", "7"}
+    assert main(["why", path, "3", "3", hit.node, "--format", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["a"] == "3"
