@@ -6,7 +6,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 
@@ -17,20 +16,20 @@ from cocite.errors import UsageError
 from cocite.options.query import INTERVALS
 from cocite.search.results import RelatedDocument
 from cocite.storage import Store
+from tests.batches import all_rows
 from tests.conftest import MakeGraph, listed
 from tests.oracles import meeting
 from tests.oracles.bounds import bernstein
 
 LENGTH = 6
+WALKS: dict[str, Any] = {"length": LENGTH, "measure": "psimrank"}
+LATER, UNEVEN = [0.1, 0.2, 0.4, 0.6, 0.8, 1.0], [0, 1, 0, 0.5, 0, 0.25]
 FUNCTIONS: dict[str, tuple[Any, Callable[[int], float]]] = {
     "expression": ("0.8**t", lambda t: 0.8**t),
     "within": ("t <= 2", lambda t: t <= 2),
     "hitting": ("hitting", lambda t: 1 - t / (LENGTH + 1)),
-    "later is more": (
-        [0.1, 0.2, 0.4, 0.6, 0.8, 1.0],
-        lambda t: [0.1, 0.2, 0.4, 0.6, 0.8, 1][t - 1],
-    ),
-    "up and down": (np.array([0, 1, 0, 0.5, 0, 0.25]), lambda t: [0, 1, 0, 0.5, 0, 0.25][t - 1]),
+    "later is more": (LATER, lambda t: LATER[t - 1]),
+    "up and down": (np.array(UNEVEN), lambda t: UNEVEN[t - 1]),
     "callable": (lambda t: 1 / t**2, lambda t: 1 / t**2),
 }
 every = pytest.mark.parametrize("name", FUNCTIONS)
@@ -133,76 +132,48 @@ def test_computed_simrank_takes_only_a_decay(make_graph: MakeGraph, tmp_path: Pa
 
 def test_an_index_keeps_a_default(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(EDGES, range(12))
-    plain = cocite.build(graph, tmp_path / "plain", samples=20, length=LENGTH, measure="psimrank")
-    index = cocite.build(
-        graph,
-        tmp_path / "i",
-        samples=20,
-        length=LENGTH,
-        meeting_weight=lambda t: t <= 2,
-        measure="psimrank",
-    )
+    plain = cocite.build(graph, tmp_path / "plain", samples=20, **WALKS)
+    by = lambda t: t <= 2  # noqa: E731
+    index = cocite.build(graph, tmp_path / "i", samples=20, meeting_weight=by, **WALKS)
     for name, entry in plain.stored.store.manifest.files.items():
         assert index.stored.store.manifest.files[name] == entry  # samples are the same
     assert "meeting_weight" not in Store.open(str(tmp_path / "plain"), "index").facts
     again = cocite.open(tmp_path / "i")
     kept = "1.0, 1.0, 0.0, 0.0, 0.0, 0.0"
     assert again.stored.meeting_weight == kept
-    assert (
-        again.related(LINKED)
-        == plain.related(LINKED, meeting_weight="t<=2")
-        != plain.related(LINKED)
-    )
+    near = plain.related(LINKED, meeting_weight="t<=2")
+    assert again.related(LINKED) == near != plain.related(LINKED)
     assert again.related(LINKED, meeting_weight="decay**t") == plain.related(LINKED)
     assert again.related(LINKED, decay=0.3) == plain.related(LINKED, decay=0.3)
     assert RelatedDocument.of(again, LINKED).settings["meeting_weight"] == kept
     assert RelatedDocument.of(plain, LINKED).settings["decay"] == 0.6
-    again.related_all(tmp_path / "all.parquet", 3)
-    rows = duckdb.execute(f"SELECT node, related FROM '{tmp_path / 'all.parquet'}'").fetchall()
-    assert rows == [
+    assert [row[::2][:2] for row in all_rows(again, tmp_path / "all", 3)] == [
         (n, h.node) for n in plain.nodes for h in plain.related(n, 3, meeting_weight="t<=2")
     ]
-    halves = [
-        cocite.build(
-            graph,
-            tmp_path / str(n),
-            length=LENGTH,
-            numbers=range(n, n + 10),
-            meeting_weight="t<=2",
-            measure="psimrank",
-        )
-        for n in (0, 10)
-    ]
-    joined = cocite.merge([half.stored.store.path for half in halves], tmp_path / "joined")
+    chosen: dict[str, Any] = {"meeting_weight": "t<=2", **WALKS}
+    for n in (0, 10):
+        cocite.build(graph, tmp_path / str(n), numbers=range(n, n + 10), **chosen)
+    joined = cocite.merge([tmp_path / "0", tmp_path / "10"], tmp_path / "joined")
     assert joined.stored.meeting_weight == "t <= 2"
     assert joined.related(LINKED) == again.related(LINKED)
     with pytest.raises(UsageError, match="meeting_weight 't <= 2'"):
-        cocite.merge([halves[0].stored.store.path, tmp_path / "plain"], tmp_path / "no")
+        cocite.merge([tmp_path / "0", tmp_path / "plain"], tmp_path / "no")
     fresh = cocite.refresh(tmp_path / "i", graph, fraction=0.5, force=True)
     assert fresh.stored.meeting_weight == kept
 
 
 def test_impossible_meeting_weight_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph = make_graph(EDGES, range(12))
-    for by, said in (
+    graph, wrong = make_graph(EDGES, range(12)), lambda t: 1 / (t - 3)
+    for by, message in (
         ("t", "after 2 steps"),
         ("1, 0.5", "2 numbers"),
         ("t>9", "is 0 for all meetings"),
+        (wrong, "failed for a step from 1 to 6: division by zero"),
     ):
-        with pytest.raises(UsageError, match=said):
-            cocite.build(
-                graph, tmp_path / "i", length=LENGTH, meeting_weight=by, measure="psimrank"
-            )
+        with pytest.raises(UsageError, match=message):
+            cocite.build(graph, tmp_path / "i", meeting_weight=by, **WALKS)
     with pytest.raises(UsageError, match="has no setting 'meeting_weight'"):
         cocite.build(graph, tmp_path / "i", measure="cocitation", meeting_weight="t<=3")
-    with pytest.raises(UsageError, match="failed for a step from 1 to 6: division by zero"):
-        cocite.build(
-            graph,
-            tmp_path / "i",
-            length=LENGTH,
-            meeting_weight=lambda t: 1 / (t - 3),
-            measure="psimrank",
-        )
     assert not (tmp_path / "i").exists()
     mixed = cocite.build(graph, measure="blend:simrank(length=3)+psimrank", length=5, samples=9)
     with pytest.raises(UsageError, match="it must have 5, one for each step"):

@@ -169,15 +169,12 @@ def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) 
         ({"delta": 0.1, "failure": 1}, "failure is 1; it must be a number between 0 and 1"),
         (
             {"delta": 0.1, "guarantee": "luck"},
-            "guarantee is 'luck'; it must be error or order or recall or prec",
+            "'luck'; it must be error or order or recall or prec",
         ),
         ({"listed": 0}, "listed is 0; it must be a whole number, 1 or more"),
         ({"listed": 400}, "listed is 400; it must be below 400, the number of nodes"),
         ({"guarantee": "order"}, "a guarantee needs delta"),
-        (
-            {"delta": 0.001},
-            r"needs 15,350,568 samples, and an index has at most 65,535.*enough for 0.0154",
-        ),
+        ({"delta": 0.001}, r"needs 15,350,568 samples, .* has at most 65,535.*enough for 0.0154"),
         ({"disk": "1kB"}, "no sample fits on 1 kB of disk"),
         ({"time": "soon"}, "'soon' is not a time; write it like 90s, 10min or 2h"),
         ({"time": "0s"}, "'0s' is not a time"),

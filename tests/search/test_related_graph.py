@@ -28,14 +28,9 @@ def made(folder: Path, titles: bool) -> Index:
     (folder / "titles.tsv").write_text(
         "name\ttitle\n" + "".join(f"{name}\tThe title of {name}\n" for name in NAMES[:30]), "utf-8"
     )
-    graph = cocite.ingest(
-        folder / "links.tsv",
-        folder / "g",
-        nodes=folder / "nodes.tsv",
-        titles=folder / "titles.tsv" if titles else None,
-        header="no",
-        delimiter="tab",
-    )
+    options: dict[str, Any] = {"nodes": folder / "nodes.tsv", "delimiter": "tab"}
+    options |= {"titles": folder / "titles.tsv"} if titles else {}
+    graph = cocite.ingest(folder / "links.tsv", folder / "g", header="no", **options)
     return cocite.build(graph, folder / "i", samples=30, seed=5, measure="psimrank")
 
 
@@ -133,9 +128,8 @@ def test_a_neighborhood_is_the_nearest_graph_cut_to_it(titled: Index, tmp_path: 
         path = found.write(tmp_path / f"x.{kind}")
         assert path.read_text("utf-8") == found.to_text(kind)
         nodes, links = read(path)
-        assert {
-            ends: (d["rank"], d["weight"], d["low"], d["high"]) for ends, d in links.items()
-        } == (wanted)
+        columns = ("rank", "weight", "low", "high")
+        assert {ends: tuple(d[c] for c in columns) for ends, d in links.items()} == wanted
         assert [name for name, data in nodes.items() if data["asked"]] == [node]
         assert [nodes[hit.node]["score"] for hit in hits] == [hit.score for hit in hits]
         assert nodes[node]["title"] == f"The title of {node}"

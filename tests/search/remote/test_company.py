@@ -13,9 +13,10 @@ from cocite.deadline import limited
 from cocite.errors import QueryTimeout
 from cocite.search.remote.index import RemoteShards, marked
 from cocite.search.remote.replicas import ReplicaSet
-from tests.oracles.simrank import dense, psimrank
+from tests.oracles.simrank import psimrank
 from tests.sampled import near_graph
 from tests.search.remote.in_process import InProcess
+from tests.search.test_estimates import inlinks_of
 
 SAMPLES, SHARDS, NODES = 40, 8, 4
 DEADLINE = 1.0
@@ -42,14 +43,8 @@ def opened(index: Index, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
     ) -> tuple[Index, InProcess]:
         cluster, stored = InProcess(NODES), of.stored
         cluster.rule(monkeypatch)
-        company = ReplicaSet(
-            cluster,  # type: ignore[arg-type]
-            str(stored.store.path),
-            marked(stored),
-            shards=shards,
-            replicas=replicas,
-            deadline=deadline,
-        )
+        where: Any = cluster, str(stored.store.path), marked(stored)
+        company = ReplicaSet(*where, shards=shards, replicas=replicas, deadline=deadline)
         companies.append(company)
         assert company.begin(10) == shards
         return Index(stored, of.means, of.given, remote=RemoteShards(stored, company)), cluster
@@ -192,10 +187,7 @@ def test_intervals_hold_with_missing_shards(opened: Opened, graph: Graph, tmp_pa
     """1,000 questions to ten indexes, each with other shards gone: 95 of 100 are to hold, and a
     count of them falls short by four standard deviations once in 30,000 times.
     """
-    links = [
-        (source, to) for to in range(graph.nodes) for source in graph.in_neighbors(to).tolist()
-    ]
-    exact = psimrank(dense(graph.nodes, links), 0.6, 60)
+    exact = psimrank(inlinks_of(graph), 0.6, 60)
     missed, rng = 0, np.random.default_rng(1)
     for seed in range(10):
         made = cocite.build(graph, tmp_path / f"{seed}", measure="psimrank", samples=64, seed=seed)

@@ -16,11 +16,7 @@ from cocite import Graph, Index
 from cocite.errors import Damaged, UsageError
 from cocite.index.layouts.messages import ShardRequest, ShardResponse
 from cocite.search.remote.index import RemoteShards, SampleHolder, ShardStatus
-from cocite.search.results import (
-    RelatedDocument,
-    SimilarityDocument,
-    WhyDocument,
-)
+from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
 from tests.sampled import KINDS as SAMPLED
 from tests.sampled import Built, built_once, near_graph
 
@@ -54,6 +50,11 @@ def spread(index: Index, gone: Collection[int] = (), shards: int = SHARDS) -> In
     stored = index.stored
     remote = RemoteShards(stored, Direct(stored.store.path, shards, gone))
     return Index(stored, index.means, index.given, remote=remote)
+
+
+def company_of(index: Index) -> Any:
+    assert index.remote is not None
+    return index.remote.company
 
 
 @pytest.fixture(scope="module")
@@ -153,9 +154,8 @@ def test_settings_of_a_question_are_those_of_any_other(built: Built) -> None:
     ):
         for name in ("n3", "n17"):
             assert other.related(name, **settings) == index.related(name, **settings)
-            assert other.similarity(name, "n5", **settings) == index.similarity(
-                name, "n5", **settings
-            )
+            score = index.similarity(name, "n5", **settings)
+            assert other.similarity(name, "n5", **settings) == score
     assert other.related("n3", prefix="n1") == index.related("n3", prefix="n1")
     assert other.related("n3", order="pagerank") == index.related("n3", order="pagerank")
 
@@ -172,8 +172,7 @@ def test_refined_answers_are_those_of_the_index(kind: str, built: Built) -> None
 def test_the_order_of_hits_is_of_the_samples_that_made_them(built: Built) -> None:
     index = built("trees")
     other = spread(index)
-    remote: Any = other.remote
-    company = remote.company
+    company = company_of(other)
     hits = other.related("n3")
     company.gone = {0, 1, 2, 3, 4}
     assert hits.certain_ranks == index.related("n3").certain_ranks
@@ -221,8 +220,7 @@ def test_damaged_shard_answers_without(built: Built, tmp_path: Path) -> None:
 
 def test_two_shards_with_the_same_samples_are_noticed(built: Built) -> None:
     other = spread(built("trees"))
-    remote: Any = other.remote
-    company = remote.company
+    company = company_of(other)
     company.holders[1] = company.holders[0]
     with pytest.raises(Damaged, match="the same sample"):
         other.related("n3")
