@@ -31,23 +31,15 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def test_a_node_without_the_links_that_are_looked_at(
     graph: Graph, index: str, capsys: pytest.CaptureFixture[str], of_a_graph: bool
 ) -> None:
-    asked, looks, advice = (
-        (
-            (str(graph.path), "--measure", "psimrank"),
-            "psimrank",
-            "omit --measure, or use --direction any",
-        )
-        if of_a_graph
-        else (
-            (index,),
-            "the index",
-            "build the index with --measure fusion, or use --direction any",
-        )
-    )
+    asked: tuple[str, ...] = (index,)
+    looks, advice, samples = "the index", "build the index with --measure fusion", 5
+    if of_a_graph:
+        asked = str(graph.path), "--measure", "psimrank"
+        looks, advice, samples = "psimrank", "omit --measure", 100
+    advice = f"{advice}, or use --direction any"
     lacks = f"It has no in-links, which {looks} uses, but 2 out-links: {advice}"
     assert said(capsys, *asked, "a").startswith(f"no node is related to a by psimrank. {lacks}")
     assert said(capsys, *asked, "alone").endswith(". It has no links at all")
-    samples = 100 if of_a_graph else 5
     assert said(capsys, *asked, "e").endswith(
         ". It has 1 in-link and no out-links, and is connected only to d; its walks meet "
         f"no other walks in {samples} samples; fusion would list the pages linked with it"
@@ -69,9 +61,8 @@ def test_advice_can_be_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_a_way_that_the_measure_has_not_is_not_advised(
-    make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    graph = make_graph([("a", "b"), ("a", "c")])
     cocite.build(graph, tmp_path / "i", measure="cocitation")
     assert said(capsys, str(tmp_path / "i"), "a").endswith(
         "build the index with --measure fusion, or use --direction both"

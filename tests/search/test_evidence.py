@@ -1,5 +1,6 @@
 """SimRank++'s evidence: against dense matrices, and on every way to ask."""
 
+import itertools
 import math
 import shutil
 from pathlib import Path
@@ -166,10 +167,9 @@ def test_an_index_without_its_graph_says_so(graph: Graph, tmp_path: Path) -> Non
 def test_an_index_of_wanted_pages_has_the_same_scores(graph: Graph) -> None:
     whole = cocite.build(graph, samples=60, measure="psimrank")
     some = cocite.build(graph, samples=60, only_nodes=["11", "10", "5", "3"], measure="psimrank")
-    for a in some.nodes:
-        for b in some.nodes:
-            found = some.similarity(a, b, evidence="geometric")
-            assert found == whole.similarity(a, b, evidence="geometric")
+    for pair in itertools.product(some.nodes, repeat=2):
+        found = some.similarity(*pair, evidence="geometric")
+        assert found == whole.similarity(*pair, evidence="geometric")
     assert some.related(LINKED, evidence="geometric")
 
 
@@ -184,6 +184,5 @@ def test_evidence_after_refresh(graph: Graph, make_graph: MakeGraph, tmp_path: P
     found = scores(index, evidence="geometric")
     assert np.allclose(found, scores(index) * factors, rtol=0, atol=1.1e-12)
     for node in names:
-        assert index.related(node, 13, evidence="geometric") == sorted_pairs(
-            index, node, evidence="geometric"
-        )
+        expected = sorted_pairs(index, node, evidence="geometric")
+        assert index.related(node, 13, evidence="geometric") == expected

@@ -105,19 +105,14 @@ def cells(html: str) -> list[list[ElementTree.Element]]:
 
 
 def test_a_notebook_shows_bars_with_intervals() -> None:
-    hits = Hits(
-        [
-            Hit("http://a.org/?x=1&y=<b>", 0.5, 0.1, 0.25, 1.0),
-            Hit('<script>"', 0.25, 0.0, 0.25, 0.25),
-        ]
-    )
+    page = "http://a.org/?x=1&y=<b>"
+    hits = Hits([Hit(page, 0.5, 0.1, 0.25, 1.0), Hit('<script>"', 0.25, 0.0, 0.25, 0.25)])
     first, second = cells(hits._repr_html_())
     assert [cell.text for cell in first[:1] + first[2:3] + first[4:]] == [
         *("1", "0.5000", "0.1000", "0.2500 to 1.0000")
     ]
     (link,) = first[1]
-    assert link.get("href") == "http://a.org/?x=1&y=<b>"
-    assert link.text == "http://a.org/?x=1&y=<b>"
+    assert link.get("href") == link.text == page
     assert second[1].text == '<script>"'
     assert second[5].text is None
     (bar,), (exact,) = first[3], second[3]
@@ -156,12 +151,8 @@ def test_a_notebook_runs() -> None:
 
 
 def test_printed_hits_are_lines() -> None:
-    hits = Hits(
-        [
-            Hit("Lion", 0.5, 0.0, 0.5, 0.5).titled("The lion"),
-            Hit("Plains_Zebra", 0.25, 0.01, 0.2, 0.3),
-        ]
-    )
+    lion = Hit("Lion", 0.5, 0.0, 0.5, 0.5).titled("The lion")
+    hits = Hits([lion, Hit("Plains_Zebra", 0.25, 0.01, 0.2, 0.3)])
     assert str(hits) == (
         "1  0.5000                    Lion  The lion\n2  0.2500  0.2000 to 0.3000  Plains_Zebra"
     )

@@ -20,13 +20,7 @@ LABELS: dict[str, Callable[[int], Any]] = {
 }
 
 
-def as_text(label: Any) -> str:
-    return str(label)
-
-
-@pytest.fixture(params=LABELS)
-def label(request: pytest.FixtureRequest) -> Callable[[int], Any]:
-    return LABELS[request.param]
+labels = pytest.mark.parametrize("label", LABELS.values(), ids=LABELS)
 
 
 def both(label: Callable[[int], Any], tmp_path: Path, **options: Any) -> tuple[Index, Index]:
@@ -38,20 +32,22 @@ def both(label: Callable[[int], Any], tmp_path: Path, **options: Any) -> tuple[I
     return cocite.build(cocite.ingest(links), **options), cocite.build(plain, **options)
 
 
+@labels
 @pytest.mark.parametrize("measure", ["neighborhood", "psimrank"])
-def test_names_answer_as_text(label: Callable[[int], Any], measure: str, tmp_path: Path) -> None:
+def test_names_answer_str(label: Callable[[int], Any], measure: str, tmp_path: Path) -> None:
     index, plain = both(label, tmp_path, measure=measure)
     for node in range(6):
-        ours, theirs = index.related(label(node)), plain.related(as_text(label(node)))
-        labels = {as_text(label(other)): label(other) for other in range(6)}
-        assert ours == [hit._replace(node=labels[hit.node]) for hit in theirs]
+        ours, theirs = index.related(label(node)), plain.related(str(label(node)))
+        named = {str(label(other)): label(other) for other in range(6)}
+        assert ours == [hit._replace(node=named[hit.node]) for hit in theirs]
         assert {type(hit.node) for hit in ours} <= {type(label(other)) for other in range(6)}
-        assert index.related(as_text(label(node))) == ours
+        assert index.related(str(label(node))) == ours
         assert ours.certain_ranks == theirs.certain_ranks
         for hit in ours:
             assert index.similarity(label(node), hit.node).score == hit.score
 
 
+@labels
 def test_all_questions_take_the_names_given(label: Callable[[int], Any], tmp_path: Path) -> None:
     index, _ = both(label, tmp_path, measure="psimrank", samples=50)
     a, b, c = label(2), label(3), label(4)
@@ -62,13 +58,13 @@ def test_all_questions_take_the_names_given(label: Callable[[int], Any], tmp_pat
         assert b in [hit.node for hit in index.related(a, exclude_same_site=True)]
     why = index.why(a, b)
     assert {reason.node for reason in why.reasons} <= {label(node) for node in range(6)}
-    draft = index.with_draft(into=[as_text(label(0))])
+    draft = index.with_draft(into=[str(label(0))])
     assert {hit.node for hit in draft.related("draft")} <= {label(node) for node in range(6)}
     assert b in {hit.node for hit in draft.related(a)}
     assert len(index.pageranks([a, b, c])) == 3
     assert list(index.nodes) == sorted((label(n) for n in range(6)), key=list(index.nodes).index)
     index.related_all(tmp_path / "all.tsv", k=2)
-    assert as_text(b) in (tmp_path / "all.tsv").read_text()
+    assert str(b) in (tmp_path / "all.tsv").read_text()
     kept = cocite.build(
         cocite.ingest([(label(x), label(y)) for x, y in PAIRS]),
         measure="psimrank",

@@ -139,17 +139,14 @@ def test_closed_forms(make_graph: MakeGraph, tmp_path: Path) -> None:
     index = build(graph, tmp_path / "i", direction="in")
     h, a, one = math.log(5 / 3), math.log(5 / 2), math.log(5)
     near = {
-        "ab": h / (h + a + one),
-        "ac": a / (a + h + one),
-        "ah": h / (h + a),
-        "bh": h / (h + one),
+        ("a", "b"): h / (h + a + one),
+        ("a", "c"): a / (a + h + one),
+        ("a", "h"): h / (h + a),
+        ("b", "h"): h / (h + one),
     }
-    lists = {
-        "a": {"a": 1, "b": near["ab"], "c": near["ac"], "h": near["ah"]},
-        "b": {"b": 1, "a": near["ab"], "h": near["bh"]},
-        "c": {"c": 1, "a": near["ac"]},
-        "h": {"h": 1, "a": near["ah"], "b": near["bh"]},
-    }
+    lists: dict[str, dict[str, float]] = {u: {u: 1.0} for u in "abch"}
+    for (u, v), score in near.items():
+        lists[u][v] = lists[v][u] = score
     for u, v in permutations("abch", 2):
         pages = lists[u].keys() | lists[v].keys()
         both = [(lists[u].get(x, 0), lists[v].get(x, 0)) for x in pages]

@@ -169,7 +169,7 @@ def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) 
         ({"delta": 0.1, "failure": 1}, "failure is 1; it must be a number between 0 and 1"),
         (
             {"delta": 0.1, "guarantee": "luck"},
-            "'luck'; it must be error or order or recall or prec",
+            "guarantee is 'luck'; it must be error or order or recall or prec",
         ),
         ({"listed": 0}, "listed is 0; it must be a whole number, 1 or more"),
         ({"listed": 400}, "listed is 400; it must be below 400, the number of nodes"),

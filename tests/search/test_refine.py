@@ -267,15 +267,7 @@ def test_samples_stop_when_the_error_aimed_at_is_reached(sampled: Index) -> None
     assert many[:2] != few[:2]
 
 
-@pytest.fixture(scope="module")
-def mixed(graph: Graph) -> Index:
-    return cocite.build(
-        graph,
-        graph.path.with_name("b"),
-        measure="blend:0.7*psimrank(hubs=idf,direction=both)+0.3*cocitation(idf=true)",
-        samples=32,
-        length=6,
-    )
+MIXED = "blend:0.7*psimrank(hubs=idf,direction=both)+0.3*cocitation(idf=true)"
 
 
 def test_another_bound_is_refused(index: Index) -> None:
@@ -304,11 +296,11 @@ def test_hits_are_above_zero_with_the_confidence_asked_for(
 
 
 def test_more_samples_of_a_blend_are_those_of_a_larger_one(
-    graph: Graph, mixed: Index, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Parts with samples get more of them, the others add what they always do; to the bit."""
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 256)
-    larger = cocite.build(graph, measure=mixed.measure, samples=256, length=6)
+    mixed, larger = (cocite.build(graph, measure=MIXED, samples=n, length=6) for n in (32, 256))
     for node in list(graph.names)[::80]:
         hits = mixed.related(node, 20, target_error=1e-6)
         assert len(hits) == 20
