@@ -139,19 +139,29 @@ def make_graph(tmp_path: Path) -> MakeGraph:
     """A stored graph from (source, target) pairs, or triples with a weight, and optionally isolated
     ``nodes``.
     """
+    return graphs_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def module_graph(tmp_path_factory: pytest.TempPathFactory) -> MakeGraph:
+    """As ``make_graph``, for what all tests of a module share."""
+    return graphs_in(tmp_path_factory.mktemp("graphs"))
+
+
+def graphs_in(folder: Path) -> MakeGraph:
     count = 0
 
     def make(edges: Edges, nodes: Iterable[object] = (), **options: object) -> Graph:
         nonlocal count
         count += 1
-        output = tmp_path / f"g{count}.graph"
+        output = folder / f"g{count}.graph"
         rows = [[str(each) for each in edge] for edge in edges]
         more = [str(node) for node in nodes]
         if not INGESTED and can_store(rows, more, options):
             return store(output, rows, more, **options)
-        links = tmp_path / f"links{count}.tsv"
+        links = folder / f"links{count}.tsv"
         links.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
-        extra = tmp_path / f"nodes{count}.tsv"
+        extra = folder / f"nodes{count}.tsv"
         extra.write_text("".join(f"{node}\n" for node in more), encoding="utf-8")
         options = {"delimiter": "tab", "header": "no"} | options
         return cocite.ingest(links, output, nodes=extra, **options)

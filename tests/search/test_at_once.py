@@ -138,10 +138,8 @@ def test_several_parts_answer_step_by_step(make_graph: MakeGraph, tmp_path: Path
     assert len(both.scorer.readers) == 2
     assert both.related(name, 5)
     one = cocite.build(graph, tmp_path / "one", **WALKS)
-    (alone,), own = (
-        one.scorer.readers,
-        one.stored.parts[0].ask_settings(one.stored.ask_settings({})),
-    )
+    (alone,) = one.scorer.readers
+    own = alone.part.ask_settings(one.stored.ask_settings({}))
     assert alone.at_once(3, 256, 1.0, (40.0, 4e-12), own) is not None
     assert alone.at_once(3, 257, 1.0, (40.0, 4e-12), own) is None
     more = make_graph([*EDGES, (1, 2), (2, 50)])

@@ -241,9 +241,8 @@ def test_a_piece_whose_bytes_rotted_is_made_again(index: Index, tmp_path: Path) 
 def test_other_options(index: Index, tmp_path: Path, options: dict[str, Any], what: str) -> None:
     output = tmp_path / "x.parquet"
     interrupted(index, output)
-    with pytest.raises(
-        UsageError, match=rf"unfinished batch with other settings: {what}\. .*--no-resume"
-    ):
+    message = rf"unfinished batch with other settings: {what}\. .*--no-resume"
+    with pytest.raises(UsageError, match=message):
         related_all(index, output, **options)
     related_all(index, output, restart=True, **options)
     assert os.listdir(tmp_path) == ["x.parquet"]
@@ -291,9 +290,8 @@ def test_an_output_that_exists_stays_unless_told_otherwise(index: Index, tmp_pat
     assert output.read_text() == "mine"
     related_all(index, output, overwrite=True)
     assert output.read_text().startswith("node,rank,related,score,stderr\n")
-    with pytest.raises(
-        UsageError, match=r"ends in '.npy'; it must end in one of .parquet, .csv, .tsv, .jsonl"
-    ):
+    message = r"ends in '.npy'; it must end in one of .parquet, .csv, .tsv, .jsonl"
+    with pytest.raises(UsageError, match=message):
         related_all(index, tmp_path / "x.npy")
 
 
@@ -323,9 +321,8 @@ def test_full_disk_in_batch(index: Index, tmp_path: Path, monkeypatch: pytest.Mo
         real(file if left > 0 else Full(file), data)  # type: ignore[arg-type]
 
     monkeypatch.setattr(disk, "write", write)
-    with pytest.raises(
-        ResourceError, match="Free some space or choose another output, and run the"
-    ):
+    message = "Free some space or choose another output, and run the"
+    with pytest.raises(ResourceError, match=message):
         related_all(index, tmp_path / "x.csv", 5)
     monkeypatch.setattr(disk, "write", real)
     with Batch(index, tmp_path / "x.csv", 5) as work:

@@ -16,28 +16,27 @@ from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.measures.ppr import MAX_EDGES, MIN_RESULTS
 from cocite.search import Index
+from tests.conftest import MakeGraph
 from tests.search.test_batch import interrupted, read
 
 TITLES = ["node", "rank", "related", "score", "stderr", "low", "high"]
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    folder = tmp_path_factory.mktemp("intervals")
+def graph(module_graph: MakeGraph) -> Graph:
     pairs = np.random.default_rng(2).integers(0, 60, (300, 2)).tolist()
-    (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in pairs))
-    return cocite.ingest(folder / "links.tsv", folder / "g", header="no")
+    return module_graph([(f"n{a}", f"n{b}") for a, b in pairs])
 
 
 @pytest.fixture(scope="module")
 def index(graph: Graph) -> Index:
-    return cocite.build(graph, graph.path.with_name("i"), samples=16, measure="psimrank")
+    return cocite.build(graph, samples=16, measure="psimrank")
 
 
 @pytest.fixture(scope="module")
 def certified(graph: Graph) -> Index:
     """Of a measure whose intervals take no samples."""
-    return cocite.build(graph, graph.path.with_name("d"), measure="neighborhood")
+    return cocite.build(graph, measure="neighborhood")
 
 
 def expected(index: Index, k: int = 4, **options: Any) -> list[tuple[Any, ...]]:

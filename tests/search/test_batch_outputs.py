@@ -18,23 +18,18 @@ from cocite.errors import OutputExists, StoreError, UsageError
 from cocite.search.batch import estimate as batches
 from cocite.search.batch import folder as folders
 from cocite.search.batch.folder import file_name, levels_of
+from tests.conftest import MakeGraph
 
 NAMES = ["manifest", "a b/c?d=e&f", "..", ".", "CON", "é" * 90, "http://x.org/", "=2E", "x" * 151]
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def index(module_graph: MakeGraph) -> Index:
     """60 pages, some of whose names no disk would take, and one without links."""
-    folder = tmp_path_factory.mktemp("outputs")
-    rng = np.random.default_rng(3)
     names = NAMES + [f"page {i}" for i in range(50)]
-    rows = [f"{names[a]}\t{names[b]}\n" for a, b in rng.integers(0, 59, (300, 2)).tolist()]
-    (folder / "links.tsv").write_text("".join(rows))
-    (folder / "nodes.tsv").write_text("alone\n")
-    graph = cocite.ingest(
-        folder / "links.tsv", folder / "g", nodes=folder / "nodes.tsv", header="no", delimiter="tab"
-    )
-    return cocite.build(graph, folder / "i", samples=9, seed=5, measure="psimrank")
+    pairs = np.random.default_rng(3).integers(0, 59, (300, 2)).tolist()
+    graph = module_graph([(names[a], names[b]) for a, b in pairs], ["alone"])
+    return cocite.build(graph, samples=9, seed=5, measure="psimrank")
 
 
 def page(index: Index, node: str, k: int = 3, **options: Any) -> dict[str, Any]:
@@ -52,10 +47,8 @@ def test_json_lines_have_a_line_a_node_also_without_hits(index: Index, tmp_path:
     found = [json.loads(line) for line in content.splitlines()]
     assert found == [page(index, node) for node in index.nodes]
     assert found[-1]["hits"] == [] or any(not each["hits"] for each in found)
-    assert (report.rows, report.bytes) == (
-        sum(len(each["hits"]) for each in found),
-        (tmp_path / "all.jsonl").stat().st_size,
-    )
+    assert report.rows == sum(len(each["hits"]) for each in found)
+    assert report.bytes == (tmp_path / "all.jsonl").stat().st_size
 
 
 def test_a_single_sample_has_no_error_in_json(index: Index, tmp_path: Path) -> None:
@@ -193,9 +186,8 @@ def test_what_it_is_goes_by_the_name_or_is_said(index: Index, tmp_path: Path) ->
     for name in ("x.folder", "x", "x.npy"):
         with pytest.raises(UsageError, match=r"or in / for a folder .* --output-format \(kind=\)"):
             index.related_all(tmp_path / name, 3)
-    with pytest.raises(
-        UsageError, match="kind is 'xml'; it must be one of parquet, csv, tsv, jsonl"
-    ):
+    message = "kind is 'xml'; it must be one of parquet, csv, tsv, jsonl"
+    with pytest.raises(UsageError, match=message):
         index.related_all(tmp_path / "x.csv", 3, kind="xml")
 
 

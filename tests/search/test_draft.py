@@ -148,19 +148,12 @@ def weighed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Graph, Graph]:
 
 @pytest.mark.parametrize(("name", "layout", "direction", "hubs"), BY_WEIGHT)
 def test_a_draft_goes_by_weights(
-    weighed: tuple[Graph, Graph],
-    tmp_path: Path,
-    name: str,
-    layout: str | None,
-    direction: str,
-    hubs: str,
+    weighed: tuple[Graph, Graph], name: str, layout: str | None, direction: str, hubs: str
 ) -> None:
     chosen: dict[str, Any] = {"measure": name, "layout": layout, "direction": direction}
     chosen |= {"hubs": hubs} if hubs else {}
     chosen |= {"samples": SAMPLES} if "samples" in sampled(name) else {}
-    before, after = (
-        cocite.build(graph, tmp_path / str(i), **chosen) for i, graph in enumerate(weighed)
-    )
+    before, after = (cocite.build(graph, **chosen) for graph in weighed)
     found, expected = before.related_to(WEIGHED_OUT, WEIGHED_INTO, 300), after.related(LAST, 300)
     if name in ("fusion", "ppr-pmi"):
         assert_close(found, expected, 0.4)  # one link may weigh more than all others
@@ -236,10 +229,8 @@ def test_any_draft_of_any_graph(
     chosen: dict[str, Any] = {"measure": measure, "direction": direction}
     chosen |= {"samples": 9} if measure in ("psimrank", "xjaccard") else {}
     chosen |= {"neighbors": 3} if measure in ("snn", "neighborhood") else {}
-    before, after = (
-        cocite.build(graph, graph.path.with_suffix(".index"), **chosen)
-        for graph in (make_graph(edges, range(n)), make_graph(edges + more, range(n + 1)))
-    )
+    before = cocite.build(make_graph(edges, range(n)), **chosen)
+    after = cocite.build(make_graph(edges + more, range(n + 1)), **chosen)
     asked: list[dict[str, Any]] = [{}]
     if measure == "snn":
         asked += [{"mutual": True}, {"form": "cosine"}, {"form": "cosine", "mutual": True}]

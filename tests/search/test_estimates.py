@@ -119,16 +119,8 @@ def test_compacted_scores_converge(make_graph: MakeGraph) -> None:
     """
     graph = make_graph(union(compacted.GRAPHS))
     samples, length, decay = 8000, 7, 0.8
-    index = cocite.build(
-        graph,
-        measure="compact-simrank",
-        layout="compact",
-        samples=samples,
-        length=length,
-        seed=1,
-        shard=2000,
-        threads=1,
-    )
+    options = {"samples": samples, "length": length, "seed": 1, "shard": 2000, "threads": 1}
+    index = cocite.build(graph, measure="compact-simrank", layout="compact", **options)
     truth = np.zeros((graph.nodes, graph.nodes))
     for i, edges in enumerate(compacted.GRAPHS.values()):
         near = [[a for a, b in edges if b == v] for v in range(6)]

@@ -62,17 +62,13 @@ def test_scores_are_means_over_brute_force_walks(
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def index(module_graph: MakeGraph) -> Index:
     """500 nodes in communities, named out of numeric order."""
-    folder = tmp_path_factory.mktemp("query")
     rng = np.random.default_rng(8)
     site = rng.integers(0, 500, (4000, 1)) // 20 * 20
-    edges = site + rng.integers(0, 25, (4000, 2))
-    (folder / "l.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in edges.tolist()))
-    graph = cocite.ingest(folder / "l.tsv", folder / "g", header="no")
-    return cocite.build(
-        graph, folder / "i", samples=50, length=8, seed=2, shard=7, measure="psimrank"
-    )
+    edges = (site + rng.integers(0, 25, (4000, 2))).tolist()
+    graph = module_graph([(f"n{a}", f"n{b}") for a, b in edges])
+    return cocite.build(graph, samples=50, length=8, seed=2, shard=7, measure="psimrank")
 
 
 Expected = dict[str, Hits]

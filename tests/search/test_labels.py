@@ -65,11 +65,8 @@ def test_all_questions_take_the_names_given(label: Callable[[int], Any], tmp_pat
     assert list(index.nodes) == sorted((label(n) for n in range(6)), key=list(index.nodes).index)
     index.related_all(tmp_path / "all.tsv", k=2)
     assert str(b) in (tmp_path / "all.tsv").read_text()
-    kept = cocite.build(
-        cocite.ingest([(label(x), label(y)) for x, y in PAIRS]),
-        measure="psimrank",
-        only_nodes=[a, b],
-    )
+    graph = cocite.ingest([(label(x), label(y)) for x, y in PAIRS])
+    kept = cocite.build(graph, measure="psimrank", only_nodes=[a, b])
     assert [hit.node for hit in kept.related(a)] == [b]
     with pytest.raises(UnknownNode, match="contains only 2 of the 6 pages"):
         kept.related(c)

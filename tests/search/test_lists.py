@@ -24,16 +24,14 @@ SITES = ("http://a.org", "https://a.org", "http://b.org", "http://a.org.uk", "ht
 
 
 @pytest.fixture(scope="module")
-def sites(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def sites(module_graph: MakeGraph) -> Index:
     """100 pages of five sites with similar names, all mixed up; some are bare hosts or queries."""
-    folder = tmp_path_factory.mktemp("filters")
     pages = [f"{site}/{i}" for site in SITES for i in range(18)]
     pages += [*SITES, *(f"{site}?q" for site in SITES)]
     rng = np.random.default_rng(5)
     edges = rng.integers(0, len(pages), (700, 2)).tolist()
-    (folder / "l.tsv").write_text("".join(f"{pages[a]}\t{pages[b]}\n" for a, b in edges))
-    graph = cocite.ingest(folder / "l.tsv", folder / "g", delimiter="tab", header="no")
-    return cocite.build(graph, folder / "i", samples=60, direction="both", measure="psimrank")
+    graph = module_graph([(pages[a], pages[b]) for a, b in edges])
+    return cocite.build(graph, samples=60, direction="both", measure="psimrank")
 
 
 PAGE = "http://a.org/3"

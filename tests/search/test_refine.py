@@ -67,21 +67,17 @@ def test_every_score_is_within_its_interval(
 
 
 @pytest.fixture(scope="module")
-def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+def graph(module_graph: MakeGraph) -> Graph:
     """400 nodes in communities and a few hubs."""
-    folder = tmp_path_factory.mktemp("refine")
     rng = np.random.default_rng(8)
     site = rng.integers(0, 400, (4000, 1)) // 20 * 20
     edges = np.vstack([site + rng.integers(0, 25, (4000, 2)), rng.integers(0, 60, (300, 2))])
-    (folder / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in edges.tolist()))
-    return cocite.ingest(folder / "l.tsv", folder / "g", header="no")
+    return module_graph(edges.tolist())
 
 
 @pytest.fixture(scope="module")
 def index(graph: Graph) -> Index:
-    return cocite.build(
-        graph, graph.path.with_name("i"), measure="simrank", samples=10, refine=True
-    )
+    return cocite.build(graph, measure="simrank", samples=10, refine=True)
 
 
 def test_the_top_is_the_exact_top(graph: Graph, index: Index) -> None:

@@ -16,34 +16,30 @@ from cocite.cli.main import main
 from cocite.errors import OutputExists, UsageError
 from cocite.search.batch import estimate as batches
 from cocite.search.batch.run import Batch
+from tests.conftest import MakeGraph
 
 NAMES = ['a "b" <c> & d\\', "http://x.org/?a=1&amp;b=2", "é/漢", *(f"page {i}" for i in range(57))]
 
 
-def made(folder: Path, titles: bool) -> Index:
-    rng = np.random.default_rng(3)
-    links = [f"{NAMES[a]}\t{NAMES[b]}\n" for a, b in rng.integers(0, 59, (300, 2)).tolist()]
-    (folder / "links.tsv").write_text("".join(links), "utf-8")
-    (folder / "nodes.tsv").write_text(f"{NAMES[59]}\n", "utf-8")
-    (folder / "titles.tsv").write_text(
-        "name\ttitle\n" + "".join(f"{name}\tThe title of {name}\n" for name in NAMES[:30]), "utf-8"
-    )
-    options: dict[str, Any] = {"nodes": folder / "nodes.tsv", "delimiter": "tab"}
-    options |= {"titles": folder / "titles.tsv"} if titles else {}
-    graph = cocite.ingest(folder / "links.tsv", folder / "g", header="no", **options)
-    return cocite.build(graph, folder / "i", samples=30, seed=5, measure="psimrank")
+def made(module_graph: MakeGraph, **options: Any) -> Index:
+    pairs = np.random.default_rng(3).integers(0, 59, (300, 2)).tolist()
+    graph = module_graph([(NAMES[a], NAMES[b]) for a, b in pairs], NAMES[59:], **options)
+    return cocite.build(graph, samples=30, seed=5, measure="psimrank")
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def index(module_graph: MakeGraph) -> Index:
     """60 pages, one without links."""
-    return made(tmp_path_factory.mktemp("graphs"), titles=False)
+    return made(module_graph)
 
 
 @pytest.fixture(scope="module")
-def titled(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def titled(module_graph: MakeGraph, tmp_path_factory: pytest.TempPathFactory) -> Index:
     """The same, half of them with titles."""
-    return made(tmp_path_factory.mktemp("titled"), titles=True)
+    titles = tmp_path_factory.mktemp("titled") / "titles.tsv"
+    rows = (f"{name}\tThe title of {name}\n" for name in NAMES[:30])
+    titles.write_text("name\ttitle\n" + "".join(rows), "utf-8")
+    return made(module_graph, titles=titles)
 
 
 def read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[tuple[str, str], dict[str, Any]]]:

@@ -160,8 +160,8 @@ def test_what_all_let_pass_is_nobodys_fault(opened: Opened) -> None:
     until(cluster, lambda: samples(other) == SAMPLES, 5)
 
 
-def test_foreign_one_fails(opened: Opened, graph: Graph, index: Index, tmp_path: Path) -> None:
-    new = cocite.build(graph, tmp_path / "n", measure="psimrank", samples=SAMPLES, seed=2)
+def test_foreign_one_fails(opened: Opened, graph: Graph, index: Index) -> None:
+    new = cocite.build(graph, measure="psimrank", samples=SAMPLES, seed=2)
     other, cluster = opened()
     cluster.made[3].arguments = (str(new.stored.store.path), *cluster.made[3].arguments[1:])
     cluster.made[3].lost()

@@ -130,7 +130,7 @@ def test_missed_samples_equal_lost_files(built: Built, tmp_path: Path) -> None:
 
 
 def test_refreshed_index_gives_every_shard_all_snapshots(graph: Graph, tmp_path: Path) -> None:
-    old = cocite.build(graph, tmp_path / "i", measure="psimrank", samples=SAMPLES)
+    old = cocite.build(graph, measure="psimrank", samples=SAMPLES)
     rows = (graph.path.parent / "links.tsv").read_text()
     more = "".join(f"n{a}\tn{b}\n" for a, b in [(1, 200), (3, 200), (2, 200), (1, 4)])
     (tmp_path / "more.tsv").write_text(rows + more)
@@ -190,15 +190,15 @@ def test_fewer_samples_are_those_of_fewer_shards(built: Built) -> None:
         spread(index).with_samples(41)
 
 
-def test_what_cannot_be_spread_is_refused(graph: Graph, tmp_path: Path) -> None:
-    exact = cocite.build(graph, tmp_path / "e", measure="cocitation")
+def test_what_cannot_be_spread_is_refused(graph: Graph) -> None:
+    exact = cocite.build(graph, measure="cocitation")
     with pytest.raises(UsageError, match="scores are computed"):
         RemoteShards(exact.stored, Direct(exact.stored.store.path, 0))
-    sketch = cocite.build(graph, tmp_path / "s", measure="xjaccard", bits=2, samples=8)
+    sketch = cocite.build(graph, measure="xjaccard", bits=2, samples=8)
     with pytest.raises(UsageError, match="covers all nodes"):
         SampleHolder(str(sketch.stored.store.path), 0, 2)
     with pytest.raises(UsageError, match="single queries only"):
-        spread(cocite.build(graph, tmp_path / "p", measure="psimrank", samples=9)).related_all("x")
+        spread(cocite.build(graph, measure="psimrank", samples=9)).related_all("x")
 
 
 def test_damaged_shard_answers_without(built: Built, tmp_path: Path) -> None:
