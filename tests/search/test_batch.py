@@ -18,28 +18,22 @@ from cocite.options.query import DEFAULT_K
 from cocite.search.batch import estimate as batches
 from cocite.search.batch import pieces
 from cocite.search.batch.run import Batch, related_all
+from cocite.search.source import find_graph
 from cocite.storage import disk
+from tests.conftest import MakeGraph
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def index(module_graph: MakeGraph) -> Index:
     """400 pages in sites of 20 that link to each other, a hub, 10 pages without links."""
-    folder = tmp_path_factory.mktemp("batch")
     rng = np.random.default_rng(3)
     site = rng.integers(0, 400, (2500, 1)) // 20 * 20
     edges = [tuple(pair) for pair in (site + rng.integers(0, 20, (2500, 2))).tolist()]
     edges += [(7, v) for v in range(0, 400, 3)] + [(v, 8) for v in range(0, 400, 7)]
-    named = "http://site{}.org/page {}"
-    lines = [
-        f"{named.format(a // 20, a)}\t{named.format(b // 20, b)}\n"
-        for a, b in np.random.default_rng(4).permutation(np.array(edges)).tolist()
-    ]
-    (folder / "links.tsv").write_text("".join(lines))
-    (folder / "nodes.tsv").write_text("".join(f"alone {i}\n" for i in range(10)))
-    graph = cocite.ingest(
-        folder / "links.tsv", folder / "g", nodes=folder / "nodes.tsv", header="no", delimiter="tab"
-    )
-    return cocite.build(graph, folder / "i", samples=23, seed=5, shard=7, measure="psimrank")
+    named = [f"http://site{a // 20}.org/page {a}" for a in range(400)]
+    links = [(named[a], named[b]) for a, b in edges]
+    graph = module_graph(links, [f"alone {i}" for i in range(10)])
+    return cocite.build(graph, samples=23, seed=5, shard=7, measure="psimrank")
 
 
 def by_asking(
@@ -340,7 +334,7 @@ def test_refined_rows_are_what_refined_questions_say(
 ) -> None:
     """Whatever the threads and pieces; what a batch of the other kind left is not gone on with."""
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 64)
-    graph = index.stored.store.path.with_name("g")
+    graph = find_graph(index.stored)
     found = cocite.build(graph, measure=measure, samples=8, length=4)
     nodes = list(found.nodes)[::8]
     related_all(found, tmp_path / "a.csv", 5, nodes=nodes, refine=True, threads=1)
