@@ -23,6 +23,7 @@ from cocite.options.query import DEFAULT_K
 from cocite.search.batch import estimate, pages, pieces
 from cocite.search.batch.pieces import BatchHits, PieceRecord, Question, piece_of
 from cocite.search.batch.run import Batch, plan_related_all
+from cocite.search.source import find_graph
 from tests.clock import HOLD, ThreadClock
 from tests.conftest import MakeGraph
 
@@ -101,16 +102,12 @@ def test_finished_pieces_survive_a_slow_one(make_graph: MakeGraph, tmp_path: Pat
 
 
 @pytest.fixture(scope="module")
-def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
+def index(module_graph: MakeGraph) -> Index:
     """3,000 pages of very different sizes."""
-    folder = tmp_path_factory.mktemp("told")
-    rng = np.random.default_rng(3)
-    links = (rng.random((20_000, 2)) ** 2 * 3000).astype(int)
+    links = (np.random.default_rng(3).random((20_000, 2)) ** 2 * 3000).astype(int)
     names = [f"http://site{i % 7}.org/page/{'x' * (i % 30)}{i}" for i in range(3000)]
-    rows = [f"{names[a]}\t{names[b]}\n" for a, b in links.tolist()]
-    (folder / "links.tsv").write_text("".join(rows))
-    graph = cocite.ingest(folder / "links.tsv", folder / "g", header="no", delimiter="tab")
-    return cocite.build(graph, folder / "i", samples=20, measure="psimrank")
+    graph = module_graph([(names[a], names[b]) for a, b in links.tolist()])
+    return cocite.build(graph, samples=20, measure="psimrank")
 
 
 @pytest.mark.parametrize(
@@ -120,7 +117,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Index:
 )
 def test_rows_and_size_are_stated(index: Index, tmp_path: Path, measure: str, kind: str) -> None:
     if measure == "neighborhood":
-        index = cocite.build(index.stored.store.path.with_name("g"))
+        index = cocite.build(find_graph(index.stored))
     index.related_all(tmp_path / "whole", 10, kind=kind)
     with Batch(index, tmp_path / "x", 10, kind=kind) as batch:
         plan = batch.estimate()
@@ -213,5 +210,5 @@ def test_command_first(index: Index, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "up to 5 hits per node" in told
     assert main([*command, "--samples", "5"]) == 2
     assert "--samples is for building an index" in capsys.readouterr().err
-    assert main(["plan", str(Path(path).with_name("g")), "-k", "5"]) == 2
+    assert main(["plan", str(find_graph(index.stored).path), "-k", "5"]) == 2
     assert "-k is for related-all" in capsys.readouterr().err
