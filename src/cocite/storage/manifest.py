@@ -76,7 +76,8 @@ class Manifest:
                 "was published. Reduce the number of files: more samples in each (--shard), or "
                 "fewer components and inputs"
             )
-        from cocite.storage import disk, staged_file
+        from cocite.storage import disk
+        from cocite.storage.atomic import staged_file
 
         with staged_file(directory / MANIFEST) as file:
             disk.write(file, text)
