@@ -163,7 +163,9 @@ def test_stored_scores_are_within_their_bound(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("cocite.index.layouts.rows.pagesim._ROWS", rows)
         index = build(make_graph(edges, range(n)), **chosen)
-    radius, decay, threshold, direction, per = chosen.values()
+    radius, decay, threshold, direction, per = (
+        chosen[key] for key in ("radius", "decay", "threshold", "direction", "decay_per")
+    )
     if direction == "out":
         edges = sorted((b, a) for a, b in edges)
     radius = min(radius, n)

@@ -169,7 +169,7 @@ def test_meetings_are_those_of_brute_force(
     measure, layout = kind
     graph = make_graph(edges, range(n))
     index = cocite.build(graph, measure=measure, layout=layout, direction=direction, **chosen)
-    samples, length, seed = chosen.values()
+    samples, length, seed = (chosen[key] for key in ("samples", "length", "seed"))
     walked = {
         way: [
             walks.paths(turned(n, edges, way), STEPS[measure], seed, sample, length, TURN[way])

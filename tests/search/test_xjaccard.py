@@ -85,7 +85,9 @@ def test_scores_are_means_over_brute_force_winners(
     """Values sample by sample, scores, errors, hits, and the nodes that were shared."""
     n, edges = graph
     index = make(make_graph(edges, range(n)), bits=bits, shard=5, **chosen)
-    direction, length, seed, samples = chosen.values()
+    direction, length, seed, samples = (
+        chosen[key] for key in ("direction", "length", "seed", "samples")
+    )
     reader = reader_of(index)
     winners = winners_of(n, edges, direction, length, seed, samples)
     held = sketched(winners, direction, seed, bits) if bits else winners
