@@ -21,20 +21,11 @@ from tests.torture.results import Given, Row
 
 _SECRET = "A title that nobody asked for"
 _STRANGER = 54321
+_CASES = 300
 _VALUES: tuple[object, ...] = (
-    None,
-    True,
-    -1,
-    1e308,
-    "",
-    "/",
-    "..",
-    "\0",
-    [],
-    {},
-    [[]],
-    [["/etc/passwd", "0"]],
-    "x" * 9999,
+    *(None, True, -1, 1e308),
+    *("", "/", "..", "\0", "x" * 9999),
+    *([], {}, [[]], [["/etc/passwd", "0"]]),
 )
 
 
@@ -80,25 +71,19 @@ def plant_caches(given: Given) -> dict[str, Row]:
     whole = _Place(given.folder / "whole")
     wanted = [json.loads(whole.ask(file)[1])["hits"] for file in (whole.links, whole.other)]
     assert wanted[0] != wanted[1]
-    number = 0
-    for _ in range(given.count(_ROUNDS)):
-        for name, plant in _PLANTS.items():
-            if given.until.over and rows[name].injected:
-                return rows
-            here, number = _Place(given.folder / f"planted-{number}"), number + 1
-            for file in (here.links, here.other):
-                here.ask(file)
-            expected = wanted[int(plant(here, chance) is True)]
-            before = here.outside()
-            code, out, err = here.ask(here.links)
-            rows[name].add(f"{name} {number}", _wrong(code, out, err, expected), told=code != 0)
-            if here.outside() != before:
-                rows[name].lost.append(f"{name} {number}: files outside of the cache changed")
-            shutil.rmtree(here.folder)
+    names = list(_PLANTS)
+    for number in given.cases(_CASES, *rows.values()):
+        name, here = names[number % len(names)], _Place(given.folder / f"planted-{number}")
+        for file in (here.links, here.other):
+            here.ask(file)
+        expected = wanted[int(_PLANTS[name](here, chance) is True)]
+        before = here.outside()
+        code, out, err = here.ask(here.links)
+        rows[name].add(f"{name} {number}", _wrong(code, out, err, expected), told=code != 0)
+        if here.outside() != before:
+            rows[name].lost.append(f"{name} {number}: files outside of the cache changed")
+        shutil.rmtree(here.folder)
     return rows
-
-
-_ROUNDS = 60
 
 
 def _wrong(code: int, out: str, err: str, expected: object) -> str:
@@ -144,13 +129,8 @@ def _of_others(here: _Place, chance: random.Random) -> None:
 def _link(here: _Place, chance: random.Random) -> None:
     """A symbolic link in the place of the entry, or of its parts."""
     folder = here.entry(here.links)
-    match chance.choice(("entry", "victim")):
-        case "entry":
-            shutil.rmtree(folder)
-            folder.symlink_to(here.entry(here.other))
-        case "victim":
-            shutil.rmtree(folder)
-            folder.symlink_to(here.victim)
+    shutil.rmtree(folder)
+    folder.symlink_to(chance.choice((here.entry(here.other), here.victim)))
 
 
 def _told(here: _Place, chance: random.Random) -> None:
@@ -160,17 +140,9 @@ def _told(here: _Place, chance: random.Random) -> None:
     entry["titles"] = [[str(here.titles), "0"]]
     for key in chance.sample([*entry, "more"], chance.randrange(1, 4)):
         entry[key] = chance.choice(_VALUES)
-    text = json.dumps(entry)
-    match chance.choice(("whole", "cut", "deep", "bytes")):
-        case "cut":
-            text = text[: chance.randrange(len(text))]
-        case "deep":
-            text = "[" * 100_000
-        case "bytes":
-            text = text.replace('"', chance.choice("'\x00"))
-        case "whole":
-            pass
-    path.write_text(text)
+    whole = json.dumps(entry)
+    cut, other = whole[: chance.randrange(len(whole))], whole.replace('"', chance.choice("'\x00"))
+    path.write_text(chance.choice((whole, cut, "[" * 100_000, other)))
 
 
 def _stale(here: _Place, chance: random.Random) -> bool:
