@@ -91,14 +91,17 @@ class StoreRequest(NamedTuple):
         found = cls(_sources(named), _sources(nodes), titling, read)
         if sum(source.is_stdin for source in found.sources) > 1:
             raise UsageError("standard input (-) is used twice, for links and for nodes or titles")
-        readers: list[FormatReader] = []
+        # Pipes may not have any bytes yet, so their readers are unknown.
+        taken = {*_OF_SOME} if any(source.is_pipe for source in found.links) else set[str]()
         for sources, wanted in ((found.links, 2), (found.nodes, 1)):
             for source in sources:
-                if not source.is_pipe:  # pipes may not have any bytes yet
-                    readers.append(reader_of(source, read, wanted))
+                if not source.is_pipe:
+                    reader = reader_of(source, read, wanted)
+                    taken |= {*reader.takes} if wanted == 2 else set()
                     source.evict()
-        if not any(source.is_pipe for source in found.links):
-            _check_request(readers[: len(found.links)], read)
+        for option, what in _OF_SOME.items():
+            if getattr(read, option) and option not in taken:
+                raise UsageError(f"{what}, but the input has none")
         return found
 
     @property
@@ -123,13 +126,6 @@ _OF_SOME = {
     "fetch": "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs",
 }
 """Options that only some readers accept."""
-
-
-def _check_request(readers: list[FormatReader], options: ReadOptions) -> None:
-    """Raise :class:`UsageError` if no input supports a requested option."""
-    for name, what in _OF_SOME.items():
-        if getattr(options, name) and not any(name in reader.takes for reader in readers):
-            raise UsageError(f"{what}, but the input has none")
 
 
 def _sources(named: Any) -> list[Source]:
