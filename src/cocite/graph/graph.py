@@ -47,8 +47,7 @@ from cocite.graph.name_files import (
     names_of,
     open_titles,
     sides_text,
-    take_name_files,
-    take_title_files,
+    take_text_files,
 )
 from cocite.graph.names import MAX_NODES, Names, checked_id
 from cocite.options import shown
@@ -298,13 +297,12 @@ def check_graph(store: Store) -> None:
             weights.number(name, 0, _LARGEST_SUM)
     files = DeclaredFiles(store.path, store.manifest.files)
     files.take(_FILES, {"n": nodes, "m": edges}, optional=(WEIGHTS,))
-    take_name_files(files, facts.text("names"), nodes)
+    take_text_files(files, facts.text("names"), nodes)
     if TITLES_DATA in store.manifest.files:
         titles = facts.group("titles")
         for name in ("nodes", "unknown", "others"):
             titles.whole(name)
         titles.groups("sources")
-    take_title_files(files, nodes)
     files.no_more()
 
 

@@ -37,13 +37,15 @@ _PIECE = 1 << 12
 _RECENT = 64
 """Number of names whose ids are cached."""
 
-NAME_FILES = "names."
-"""Prefix of name files. An index holds copies of them."""
+NAME_FILES, TITLE_FILES = "names.", "titles."
+"""Prefixes of name files and title files. An index holds copies of them."""
 
 NAME_KINDS = "text", "integers", "dense"
 DATA, BLOCKS = "names.data", "names.blocks"
 HASHES, BY_HASH, BY_NAME = "names.hashes", "names.by_hash", "names.by_name"
 VALUES = "names.values"
+TITLES_DATA, TITLES_BLOCKS = "titles.data", "titles.blocks"
+_TITLE_FORMS = {TITLES_DATA: "|u1[bytes]", TITLES_BLOCKS: "<u8[b]"}
 _NAME_FORMS: dict[str, dict[str, str]] = {
     "dense": {},
     "integers": {VALUES: "<u8[n]"},
@@ -293,9 +295,12 @@ def name_hash(name: bytes) -> int:
     return xxhash.xxh3_64_intdigest(name) >> 32
 
 
-def take_name_files(files: DeclaredFiles, kind: str, count: int) -> None:
-    """Check the declared files of ``count`` names; raises :class:`Damaged`."""
-    files.take(_NAME_FORMS[kind], {"n": count, "b": -(-count // CODED_BLOCK)}, optional=(BY_NAME,))
+def take_text_files(files: DeclaredFiles, kind: str, count: int) -> None:
+    """Check the declared files of ``count`` names and their titles; raises :class:`Damaged`."""
+    sizes = {"n": count, "b": -(-count // CODED_BLOCK)}
+    files.take(_NAME_FORMS[kind], sizes, optional=(BY_NAME,))
+    if files.starting(TITLE_FILES):
+        files.take(_TITLE_FORMS, sizes)
 
 
 def sides_text(facts: Facts, nodes: int) -> Sides | None:
@@ -305,13 +310,6 @@ def sides_text(facts: Facts, nodes: int) -> Sides | None:
     from cocite.graph.sides import sides_of  # imported only for such graphs
 
     return sides_of(facts, nodes)
-
-
-TITLE_FILES = "titles."
-"""Prefix of title files. An index holds copies of them."""
-
-TITLES_DATA, TITLES_BLOCKS = "titles.data", "titles.blocks"
-_TITLE_FORMS = {TITLES_DATA: "|u1[bytes]", TITLES_BLOCKS: "<u8[b]"}
 
 
 class Titles:
@@ -362,12 +360,6 @@ class Titles:
 def open_titles(store: Store, count: int) -> Titles | None:
     """Open the titles of a graph or an index of ``count`` nodes; None without any."""
     return Titles(store, count) if store.has(TITLES_DATA) else None
-
-
-def take_title_files(files: DeclaredFiles, count: int) -> None:
-    """Check the declared title files of ``count`` nodes; raises :class:`Damaged`."""
-    if files.starting(TITLE_FILES):
-        files.take(_TITLE_FORMS, {"b": -(-count // CODED_BLOCK)})
 
 
 def names_of(store: Store) -> Names:

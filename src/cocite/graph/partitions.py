@@ -26,17 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, NotAStore, UsageError
-from cocite.graph.blocks import (
-    DEGREES,
-    OFFSETS,
-    SOURCES,
-    WEIGHTS,
-    Links,
-    are_positive,
-    rows_fault,
-)
+from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links, are_positive, rows_fault
 from cocite.graph.graph import Graph, GraphInfo, Hub
-from cocite.graph.name_files import NAME_KINDS, sides_text, take_name_files, take_title_files
+from cocite.graph.name_files import NAME_KINDS, sides_text, take_text_files
 from cocite.graph.names import MAX_NODES
 from cocite.graph.sides import Sides
 from cocite.results import Document
@@ -241,8 +233,7 @@ def check_head(store: Store) -> None:
         raise Damaged(f"{store.path}: the manifest has no valid cuts between blocks")
     files = DeclaredFiles(store.path, store.manifest.files)
     files.take({OFFSETS: "<u8[n + 1]", DEGREES: "<u4[n]"}, {"n": nodes})
-    take_name_files(files, facts.text("names"), nodes)
-    take_title_files(files, nodes)
+    take_text_files(files, facts.text("names"), nodes)
     files.no_more()
 
 

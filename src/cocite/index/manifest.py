@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph.name_files import NAME_KINDS, sides_text, take_name_files, take_title_files
+from cocite.graph.name_files import NAME_KINDS, sides_text, take_text_files
 from cocite.graph.names import MAX_NODES
 from cocite.index.layouts.contract import SHARD, WANTED, PartPlan, WholeFormat, shard_number
 from cocite.index.layouts.reader import format_of, is_sampled, sampled_format
@@ -303,8 +303,7 @@ def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
     """Raise :class:`Damaged` if a file is missing or undeclared, or contradicts its declaration."""
     files = DeclaredFiles(path, manifest.files)
     sizes = {"n": facts.nodes, "m": int(facts.graph["edges"])}
-    take_name_files(files, facts.names, facts.nodes)
-    take_title_files(files, facts.nodes)
+    take_text_files(files, facts.names, facts.nodes)
     if len(facts.snapshots) > 1:
         files.take({SINCE: "<u4[n]"}, sizes, optional=(SINCE,))
     if facts.kept is not None:

@@ -14,13 +14,7 @@ from cocite.errors import NotAStore, OutputExists, StoreError, UsageError
 from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links, cut_evenly
 from cocite.graph.graph import Graph
 from cocite.graph.name_files import NAME_FILES, TITLE_FILES
-from cocite.graph.partitions import (
-    BLOCK,
-    BLOCKED,
-    HEAD,
-    folder_of,
-    is_blocked,
-)
+from cocite.graph.partitions import BLOCK, BLOCKED, HEAD, folder_of, is_blocked
 from cocite.storage import ArrayWriter, Entry, Manifest, Store, disk, evict, kind_of
 from cocite.storage.atomic import staged_folder
 from cocite.storage.staging import Staging, copy_array

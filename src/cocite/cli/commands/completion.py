@@ -149,7 +149,7 @@ def node_names(context: click.Context, parameter: click.Parameter, begun: str) -
 
 def _names(path: str, begun: str, bipartite: bool, side: str | None) -> list[Any]:
     from cocite.graph.blocks import OFFSETS, count_in_links
-    from cocite.graph.name_files import names_of, open_titles
+    from cocite.graph.name_files import names_of
     from cocite.graph.names import Resolver
     from cocite.storage import Store, kind_of
 
@@ -162,8 +162,7 @@ def _names(path: str, begun: str, bipartite: bool, side: str | None) -> list[Any
     sides, mark = names.sides, ""
     if sides is not None and side is not None and not begun.startswith(sides.mark):
         mark = sides.name(side, "")  # --side implies it, so it is not typed
-    titles = open_titles(store, len(names))
-    names.titles = lambda: titles
+    titles = names.titles()
     if store.has(OFFSETS):
         names.in_links = partial(count_in_links, store.array(OFFSETS))
     ids = Resolver(names).matches(mark + begun, passes=False).ids[:_OFFERED]
