@@ -17,7 +17,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.storage import ArrayWriter, Entry, evict, fetch, is_mapped, write_array
+from cocite.storage import ArrayWriter, Entry, evict, fetch, write_array
 
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
@@ -100,11 +100,6 @@ class Links:
         """Return the total bytes."""
         own = self.offsets.nbytes + self.link_bytes * self.edges
         return own + (0 if self.back is None else self.back.nbytes)
-
-    @property
-    def in_files(self) -> bool:
-        """Return whether the links are mapped, so that their memory can be released."""
-        return is_mapped(self.neighbors)
 
     def fetch(self, first: int, last: int) -> None:
         """Prefetch the rows of nodes [first, last) of mapped links."""

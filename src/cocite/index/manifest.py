@@ -329,7 +329,8 @@ def _take_samples(files: DeclaredFiles, path: Path, facts: IndexFacts, plan: Par
     layout = sampled_format(plan.layout)
     files.take(layout.files, {"n": facts.nodes, "N": plan.settings[SAMPLES]}, plan.prefix)
     names = files.starting(plan.prefix + SHARD)
-    files.take_all(names, layout.shard)
+    for name in names:
+        files.take({name: layout.shard}, {})
     firsts = [shard_number(name.removeprefix(plan.prefix)) for name in names]
     numbers = range(facts.snapshots[0].first, facts.snapshots[-1].numbers.stop)
     if not all(first in numbers for first in firsts) or numbers.start not in firsts:

@@ -338,11 +338,6 @@ class DeclaredFiles:
         """Return the unclaimed file names with this prefix, sorted."""
         return sorted(name for name in self._left if name.startswith(prefix))
 
-    def take_all(self, names: Iterable[str], form: str) -> None:
-        """Claim files with the same declaration, but independent sizes."""
-        for name in names:
-            self._compare(name, form, {})
-
     def no_more(self) -> None:
         """Check that all files are claimed."""
         if self._left:

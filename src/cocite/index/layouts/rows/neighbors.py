@@ -43,7 +43,7 @@ from cocite.index.layouts.rows.reader import NearestFormat
 from cocite.measures.evidence import floor_text
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS
 from cocite.resources import format_least, resident, short_of
-from cocite.storage import Entry, disk, evict
+from cocite.storage import Entry, disk, evict, is_mapped
 from cocite.storage.spool import Scratch
 
 Ids = NDArray[np.uint32]
@@ -495,7 +495,8 @@ class NearestBuilder(NearestFormat, WholeBuilder):
         memory, keep = self.means.memory - held.nbytes, None
         if not self.lean:
             whole = lists.nbytes + 8 * lists.nodes
-            memory -= lists.offsets.nbytes + self.outs.nbytes * (not self.outs.in_files)
+            held_outs = 0 if is_mapped(self.outs.neighbors) else self.outs.nbytes
+            memory -= lists.offsets.nbytes + held_outs
             keep = memory - (2 * _READ if not self.fits else lists.nbytes)
             memory = max(memory, min(whole, 16 * lists.nodes + _LEAST_LINKS))
         return transpose(lists, held, memory, directory, keep=keep)
