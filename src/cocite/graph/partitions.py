@@ -241,10 +241,9 @@ def check_head(store: Store) -> None:
 class GraphDocument(Document):
     """What ``cocite info`` shows about a graph, including how each of its ``sources`` was read.
 
-    ``excluded`` counts excluded pages, their links, and excluded names without a page. ``titles``
-    counts titles. ``blocks`` has the number of blocks, the number on this machine, and the links of
-    the largest. Each is None where it does not apply, as ``sides`` is unless the graph is
-    bipartite.
+    ``excluded`` counts pages, their links, and names without a page; ``titles`` counts titles.
+    ``blocks`` has the number of blocks, the number on this machine, and the links of the largest.
+    Each of these, and ``sides``, is None where it does not apply.
     """
 
     path: str

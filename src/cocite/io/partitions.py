@@ -22,9 +22,6 @@ from cocite.storage.staging import Staging, copy_array
 _PIECE = 1 << 20
 
 
-# -- cutting a stored graph ----------------------------------------------------------------
-
-
 def split(
     graph: Graph,
     output: str | os.PathLike[str],
@@ -33,11 +30,9 @@ def split(
     overwrite: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Split ``graph`` into ``blocks`` blocks of about equal size; return the path of ``output``.
-
-    A small graph may get fewer blocks. ``progress`` is called with (done, total), in links. Raises
-    :class:`UsageError`, :class:`OutputExists`, :class:`StoreError` and
-    :class:`~cocite.errors.Damaged`.
+    """Split ``graph`` into ``blocks`` blocks of about equal size, or fewer if it is small; return
+    the path of ``output``. ``progress`` is called with (done, total), in links. Raises
+    :class:`UsageError` and :class:`StoreError`.
     """
     path = check_output(output, overwrite)
     graph.check()

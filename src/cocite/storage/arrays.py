@@ -88,11 +88,9 @@ class Entry:
 
 
 class ArrayWriter:
-    """Writer of one array in chunks; ``finished`` is the file's :class:`Entry`.
-
-    ``shape_tail`` contains all dimensions except the first, which depends on the element count. The
-    bytes are on disk once the ``with`` block ends without an error. ``path`` is a new file in a
-    staging directory, or an open file.
+    """Writer of one array in chunks to an open file or a new one in a staging directory;
+    ``finished`` is its :class:`Entry`. ``shape_tail`` contains all dimensions except the first. The
+    bytes are on disk once the ``with`` block ends without an error.
     """
 
     def __init__(
@@ -323,10 +321,9 @@ class DeclaredFiles:
         prefix: str = "",
         optional: Collection[str] = (),
     ) -> None:
-        """Claim a group of files whose names begin with ``prefix``.
-
-        Each file must be listed unless ``optional``, and match its declaration. ``sizes`` contains
-        known sizes; an unknown size must have the same value in the whole group.
+        """Claim a group of files whose names begin with ``prefix``. Each must be listed unless
+        ``optional``, and match its declaration. ``sizes`` contains known sizes; an unknown size
+        must have the same value in the whole group.
         """
         known = dict(sizes)
         for name, form in declared.items():

@@ -183,11 +183,9 @@ def check_file(path: Path, overwrite: bool) -> Path:
 
 @contextmanager
 def staged_file(path: Path, folder: Path | None = None) -> Iterator[BinaryIO]:
-    """Open an unbuffered temporary file (``file.name``) that replaces ``path`` on exit.
-
-    If ``path`` is a link, the link itself is replaced. ``folder``, which must be on the same disk,
-    contains the temporary file; the default is the folder of ``path``. Raises :class:`StoreError`
-    if the file cannot be created.
+    """Open an unbuffered temporary file (``file.name``) that replaces ``path``, or a link there, on
+    exit. It is in ``folder``, on the same disk; by default in the folder of ``path``. Raises
+    :class:`StoreError` if it cannot be created.
     """
     place = folder or path.parent
     try:
