@@ -451,10 +451,10 @@ import os, signal, sys, threading
 from cocite.io.readers.crawl import fetch
 from cocite.cli.main import main
 begun = fetch.Fetcher._ask
-async def asked(self, client, host, url, *more):
+async def asked(self, url, *more):
     if "robots" not in url:
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-    return await begun(self, client, host, url, *more)
+    return await begun(self, url, *more)
 fetch.Fetcher._ask = asked
 sys.exit(main(["ingest", sys.argv[1], "--input-format", "sitemap", "--fetch", "-o", sys.argv[2]]))
 """

@@ -17,7 +17,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -43,21 +43,9 @@ _EVERYWHERE, _LEAST_PAGES = 0.9, 10
 """Minimum fraction and number of a site's pages whose links make their target navigation."""
 _LONGEST = 65_535
 _HELD = 1 << 20
-_CAPTURES = {
-    "n": "UBIGINT",
-    "kind": "UTINYINT",
-    "url": "VARCHAR",
-    "moment": "VARCHAR",
-    "leads": "VARCHAR",
-    "title": "VARCHAR",
-}
-_LINKS = {
-    "n": "UBIGINT",
-    "tag": "UTINYINT",
-    "main": "UTINYINT",
-    "url": "VARCHAR",
-    "written": "VARCHAR",
-}
+_CAPTURES = {"n": "UBIGINT", "kind": "UTINYINT"}
+_CAPTURES |= dict.fromkeys(("url", "moment", "leads", "title"), "VARCHAR")
+_LINKS = {"n": "UBIGINT", "tag": "UTINYINT", "url": "VARCHAR", "written": "VARCHAR"}
 _NO_CONTROLS = dict.fromkeys([*range(32), *range(127, 160)], " ")
 _NOTHING: dict[str, Any] = {"title": "", "same": {}, "links": []}
 
@@ -93,8 +81,7 @@ class Captures:
         self.rules = rules or CrawlRules(job.options.called, is_web)
         self._open = ExitStack()
         self._out = [self._open.enter_context(new_clean_file(job, n)) for n in ("c.tsv", "l.tsv")]
-        self._held: list[list[str]] = [[], []]
-        self._size = [0, 0]
+        self._held = io.StringIO(), io.StringIO()
         self._count = 0
         self._others: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
@@ -119,10 +106,10 @@ class Captures:
         ``at`` is the time, as sortable text; ``leads`` is the target's node, or "".
         """
         title = " ".join(title.translate(_NO_CONTROLS).split())
-        number = self._count = self._count + 1
-        line = f"{number}\t{kind}\t{name}\t{at.translate(_NO_CONTROLS)}\t{leads}\t{title}\n"
-        self._write(0, line)
-        return number
+        self._count += 1
+        at = at.translate(_NO_CONTROLS)
+        self._write(0, f"{self._count}\t{kind}\t{name}\t{at}\t{leads}\t{title}\n")
+        return self._count
 
     def capture(self, kind: int, url: str, at: str, leads: str = "", title: str = "") -> int:
         """Add a capture by its URL; URLs must be normalized, without fragments."""
@@ -149,7 +136,7 @@ class Captures:
                 self._others["to no web page (mailto: and so on)"] += 1
             else:
                 shown = written.translate(_NO_CONTROLS)[:_LONGEST] if self._reported else ""
-                self._write(1, f"{number}\t{tag}\t{int(main)}\t{rules.name(where)}\t{shown}\n")
+                self._write(1, f"{number}\t{tag}\t{rules.name(where)}\t{shown}\n")
 
     def parse(self, pages: Pages, each: Iterable[HtmlPage]) -> None:
         """Parse pages with keys (URL, time), and add them."""
@@ -160,12 +147,12 @@ class Captures:
             self.page(url, at, parsed.found or _NOTHING)
 
     def _write(self, which: int, line: str) -> None:
-        self._held[which].append(line)
-        self._size[which] += len(line)
-        if self._size[which] >= _HELD or not line:
-            disk.write(self._out[which], "".join(self._held[which]).encode("utf-8", "replace"))
-            self._held[which].clear()
-            self._size[which] = 0
+        held = self._held[which]
+        held.write(line)
+        if held.tell() >= _HELD or not line:
+            disk.write(self._out[which], held.getvalue().encode("utf-8", "replace"))
+            held.seek(0)
+            held.truncate()
 
     # -- responses ----------------------------------------------------------------------
 
@@ -176,10 +163,9 @@ class Captures:
 
         An incomplete response is ``long`` (above the limit) or ``cut`` (truncated when archived).
         """
-        type_ = message.header.get("content-type", "")
-        if self.is_no_page(message.status, message.header, url, at):
+        if self.is_no_page(message, url, at):
             return None
-        if type_ and not page_type(type_):
+        if message.is_html is False:
             self.other(url, at)
             return None
         body = None if long else body_of(message, LARGEST)
@@ -189,7 +175,7 @@ class Captures:
             self.leave_out(url, why)
             self.capture(OTHER, url, at)
             return None
-        if not is_page(type_, body):
+        if message.is_html is None and not signs.html(Beginning(body[: 1 << 14])):
             self.other(url, at)
             return None
         if cut:
@@ -201,11 +187,12 @@ class Captures:
         self.left_out["file that is not a page"] += 1
         self.capture(OTHER, url, at)
 
-    def is_no_page(self, status: int, header: dict[str, str], url: str, at: str) -> bool:
+    def is_no_page(self, message: HttpMessage, url: str, at: str) -> bool:
         """Add a redirect, an unchanged page or an error; return whether it was one."""
+        status, location = message.status, message.header.get("location")
         if 200 <= status < 300:
             return False
-        leads = joined(header.get("location", ""), url) if header.get("location") else None
+        leads = joined(location, url) if location else None
         if status in REDIRECTS and leads is not None:
             self.capture(REDIRECT, url, at, leads)
         elif status == 304:
@@ -363,7 +350,6 @@ class Captures:
 # are decoded as in browsers, up to the point of truncation. Archives often store decoded bodies
 # with the original header, so text that is not encoded as declared is returned unchanged.
 
-
 _END = re.compile(rb"\r?\n\r?\n")
 _STATUS = re.compile(rb"HTTP/\d(?:\.\d)?[ \t]+(\d{3})\b", re.I)
 _CHARSET = re.compile(r"charset\s*=\s*[\"']?\s*([^\s\"';,]+)", re.I)
@@ -384,6 +370,12 @@ class HttpMessage:
         found = _CHARSET.search(self.header.get("content-type", ""))
         return found[1] if found else ""
 
+    @property
+    def is_html(self) -> bool | None:
+        """Return whether the header's type is HTML; None without a type."""
+        type_ = self.header.get("content-type", "")
+        return type_.partition(";")[0].strip().lower() in _PAGES if type_ else None
+
 
 def message_of(block: bytes) -> HttpMessage | None:
     """Parse an HTTP response; return None for anything else."""
@@ -399,18 +391,6 @@ def message_of(block: bytes) -> HttpMessage | None:
         if colon:
             header.setdefault(name.strip().lower(), " ".join(value.split()))
     return HttpMessage(int(status[1]), header, body)
-
-
-def page_type(content_type: str) -> bool:
-    """Return whether a content type is HTML."""
-    return content_type.partition(";")[0].strip().lower() in _PAGES
-
-
-def is_page(content_type: str, body: bytes) -> bool:
-    """Return whether a response is HTML by its type or, without one, by its beginning."""
-    if content_type.strip():
-        return page_type(content_type)
-    return signs.html(Beginning(body[: 1 << 14]))
 
 
 def body_of(message: HttpMessage, most: int) -> bytes | None:
@@ -455,29 +435,15 @@ def _unpacked(name: str, body: bytes, most: int) -> bytes | None:
             zlib_wrapped = body[0] & 15 == 8 and int.from_bytes(body[:2], "big") % 31 == 0
             return zlib.decompressobj(15 if zlib_wrapped else -15).decompress(body, most + 1)
         if name == "br":
-            return _brotli(body, most)
+            import brotli  # a dependency of FastWARC
+
+            with suppress(brotli.error):
+                return bytes(brotli.Decompressor().process(body, output_buffer_limit=most + 1))
         if name == "zstd":
             return bytes(zstd().ZstdDecompressor().decompress(body, most + 1))
     except (zlib.error, zstd().ZstdError):
-        return None
+        pass
     return None
-
-
-def _brotli(body: bytes, most: int) -> bytes | None:
-    import brotli  # a dependency of FastWARC
-
-    unpacker, parts, size = brotli.Decompressor(), list[bytes](), 0
-    try:
-        piece = unpacker.process(body, output_buffer_limit=most + 1)
-        while piece and size <= most:
-            parts.append(piece)
-            size += len(piece)
-            if unpacker.is_finished() or unpacker.can_accept_more_data():
-                break
-            piece = unpacker.process(b"", output_buffer_limit=most + 1)
-    except brotli.error:
-        return b"".join(parts) or None
-    return b"".join(parts)
 
 
 # -- report ------------------------------------------------------------------------------

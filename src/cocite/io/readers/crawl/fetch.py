@@ -78,7 +78,7 @@ class Fetcher:
     """
 
     def __init__(self, delay: float) -> None:
-        self._httpx = need("httpx", "--fetch", "fetch")
+        self.httpx = need("httpx", "--fetch", "fetch")
         self._robots_of = need("protego", "--fetch", "fetch").Protego
         self._delay = delay
         self._rules: dict[str, Any] = {}
@@ -99,32 +99,33 @@ class Fetcher:
             run.cancel()
             thread.join(1.0)  # a DNS lookup cannot be canceled
 
-    async def one(self, client: Any, host: str, url: str, run: _FetchRun) -> Fetched:
+    async def one(self, url: str, run: _FetchRun) -> Fetched:
         """Fetch one page as soon as its host may be contacted."""
-        rules = await self._rules_of(client, host, url, run)
+        rules = await self._rules_of(url, run)
         if rules is None:
             return Fetched(url, _now(), None, "its host has no robots.txt that can be read")
         if not rules.can_fetch(url, "cocite"):
             return Fetched(url, _now(), None, "robots.txt forbids it")
         asked = rules.crawl_delay("cocite") or 0.0
         delay = max(self._delay, min(float(asked), _LONGEST_DELAY))
-        fetched = await self._ask(client, host, url, run, delay)
+        fetched = await self._ask(url, run, delay)
         if fetched.message is not None and fetched.message.status in (429, 503):
             after = fetched.message.header.get("retry-after", "")
             if after.isdecimal() and int(after) <= _LONGEST_DELAY:
-                self._next[host] += max(0.0, float(after) - delay)
-                fetched = await self._ask(client, host, url, run, delay)
+                self._next[_host(url)] += max(0.0, float(after) - delay)
+                fetched = await self._ask(url, run, delay)
         return fetched
 
-    async def _rules_of(self, client: Any, host: str, url: str, run: _FetchRun) -> Any:
+    async def _rules_of(self, url: str, run: _FetchRun) -> Any:
         """Return the host's robots.txt, fetched once; None if it cannot be read."""
+        host = _host(url)
         if host not in self._rules:
             self._rules[host] = None
             where: str | None = f"{urlsplit(url).scheme}://{host}/robots.txt"
             for _ in range(5):
                 if where is None or _host(where) != host:
                     break
-                fetched = await self._ask(client, host, where, run, self._delay, _ROBOTS)
+                fetched = await self._ask(where, run, self._delay, _ROBOTS)
                 status = fetched.message.status if fetched.message else 0
                 if status not in REDIRECTS:
                     if fetched.message and 200 <= status < 500:
@@ -135,49 +136,43 @@ class Fetcher:
         return self._rules[host]
 
     async def _ask(
-        self,
-        client: Any,
-        host: str,
-        url: str,
-        run: _FetchRun,
-        delay: float,
-        most: int | None = None,
+        self, url: str, run: _FetchRun, delay: float, most: int | None = None
     ) -> Fetched:
-        """Make one request after the host's delay; read at most ``most`` bytes."""
+        """Make one request after the host's delay; read at most ``most`` + 1 bytes of the body."""
+        host, most = _host(url), LARGEST if most is None else most
         await run.wait(self._next.get(host, 0.0) - time.monotonic())
         at = _now()
         try:
-            async with asyncio.timeout(_WHOLE), client.stream("GET", url) as answer:
+            async with asyncio.timeout(_WHOLE), run.client.stream("GET", url) as answer:
                 header: dict[str, str] = {}
                 for name, value in answer.headers.multi_items():
                     header.setdefault(name.lower(), " ".join(value.split()))
                 header.pop("transfer-encoding", None)  # already decoded
-                body = await _body(answer, LARGEST if most is None else most)
-                return Fetched(url, at, HttpMessage(answer.status_code, header, body))
+                body = bytearray()
+                async for piece in answer.aiter_raw():
+                    body += piece
+                    if len(body) > most:
+                        break
+                return Fetched(
+                    url, at, HttpMessage(answer.status_code, header, bytes(body[: most + 1]))
+                )
         except TimeoutError:
             return Fetched(url, at, None, f"it takes longer than {_WHOLE:g} seconds")
-        except (self._httpx.HTTPError, self._httpx.InvalidURL, OSError, ValueError) as error:
+        except (self.httpx.HTTPError, self.httpx.InvalidURL, OSError, ValueError) as error:
             why = str(error) or type(error).__name__
             return Fetched(url, at, None, f"it cannot be fetched ({why})")
         finally:
             self._next[host] = time.monotonic() + delay
-
-    def client(self) -> Any:
-        """Return a client that does not follow redirects, keep cookies, or reuse connections."""
-        httpx = self._httpx
-        return httpx.AsyncClient(
-            headers=_HEADER,
-            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            timeout=httpx.Timeout(_TIMEOUT, pool=None),
-            limits=httpx.Limits(max_keepalive_connections=0),  # servers may close idle ones
-        )
 
 
 class _FetchRun:
     """The requests of one call of ``fetch``.
 
     The queue ``found`` gets the results, then None. ``room`` limits the number of unread pages.
+    ``client`` does not follow redirects, keep cookies, or reuse connections.
     """
+
+    client: Any
 
     def __init__(self, fetcher: Fetcher, urls: Iterable[str]) -> None:
         self.found: SimpleQueue[Fetched | BaseException | None] = SimpleQueue()
@@ -206,6 +201,7 @@ class _FetchRun:
             self.found.put(None)
 
     def cancel(self) -> None:
+        """Cancel all requests, from another thread."""
         self._ended = True
         self.call(lambda: self._task and self._task.cancel())
 
@@ -231,24 +227,31 @@ class _FetchRun:
             return
         try:
             async with asyncio.timeout(_RUN + _EACH * len(self._seen)) as self._until:
-                async with self._fetcher.client() as client, asyncio.TaskGroup() as group:
+                httpx = self._fetcher.httpx
+                self.client = httpx.AsyncClient(
+                    headers=_HEADER,
+                    cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+                    timeout=httpx.Timeout(_TIMEOUT, pool=None),
+                    limits=httpx.Limits(max_keepalive_connections=0),  # servers may close idle ones
+                )
+                async with self.client, asyncio.TaskGroup() as group:
                     for host in list(self._waiting):
-                        self._begin(group, client, host)
+                        self._begin(group, host)
         except TimeoutError:
             late = [*self._busy.values(), *(u for e in self._waiting.values() for u, _ in e)]
             for url in filter(None, late):
                 self.found.put(Fetched(url, _now(), None, "the time of the run was over"))
 
-    def _begin(self, group: asyncio.TaskGroup, client: Any, host: str) -> None:
+    def _begin(self, group: asyncio.TaskGroup, host: str) -> None:
         self._busy[host] = ""
-        group.create_task(self._host(group, client, host))
+        group.create_task(self._host(group, host))
 
-    async def _host(self, group: asyncio.TaskGroup, client: Any, host: str) -> None:
+    async def _host(self, group: asyncio.TaskGroup, host: str) -> None:
         while self._waiting[host]:
             await self.room.acquire()
             url, hops = self._waiting[host].popleft()
             self._busy[host] = url
-            fetched = await self._fetcher.one(client, host, url, self)
+            fetched = await self._fetcher.one(url, self)
             self._busy[host] = ""
             to = _leads(fetched)
             if to and to not in self._seen and _host(to) in self._waiting and hops < _HOPS:
@@ -256,20 +259,9 @@ class _FetchRun:
                 self._extend(_EACH)
                 self._waiting[_host(to)].append((to, hops + 1))
                 if _host(to) not in self._busy:
-                    self._begin(group, client, _host(to))
+                    self._begin(group, _host(to))
             self.found.put(fetched)
         del self._busy[host]
-
-
-async def _body(answer: Any, most: int) -> bytes:
-    """Return the raw body, truncated after ``most`` + 1 bytes."""
-    parts, size = list[bytes](), 0
-    async for piece in answer.aiter_raw():
-        parts.append(piece)
-        size += len(piece)
-        if size > most:
-            break
-    return b"".join(parts)[: most + 1]
 
 
 def _leads(fetched: Fetched) -> str | None:

@@ -93,29 +93,22 @@ def read_listed(
     """
     listed = Listed()
     _add_file(source, listed, base, skip)
-    waiting, seen = list(listed.sitemaps) if beside else [], set[str]()
-    while waiting:
-        url = waiting.pop(0)
-        if url in seen:
-            continue
-        seen.add(url)
-        name = urlsplit(url).path.rpartition("/")[2]
-        path = None if source.path is None else source.path.with_name(name or "sitemap.xml")
-        found = _there(path)
+    seen = set[str]()
+    while beside and (waiting := [url for url in listed.sitemaps if url not in seen]):
+        seen.add(url := waiting[0])
+        name = urlsplit(url).path.rpartition("/")[2] or "sitemap.xml"
+        found = None if source.path is None else _there(source.path.with_name(name))
         if found is None:
             raise InputError(
                 f"{source.label} is an index of sitemaps, and {url} is missing. Put that sitemap "
-                f"next to the index, as {name or 'sitemap.xml'}"
+                f"next to the index, as {name}"
             )
         _add_file(Source(found), listed, base, skip)
-        waiting = [more for more in listed.sitemaps if more not in seen]
     return listed
 
 
-def _there(path: Path | None) -> Path | None:
+def _there(path: Path) -> Path | None:
     """Return the file, its uncompressed or compressed variant, or None."""
-    if path is None:
-        return None
     other = path.with_name(path.name.removesuffix(".gz"))
     return next((p for p in (path, other, path.with_name(path.name + ".gz")) if p.is_file()), None)
 

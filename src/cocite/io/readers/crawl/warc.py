@@ -16,7 +16,6 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections import Counter
 from collections.abc import Callable, Generator, Iterator
 from typing import Any, BinaryIO, NamedTuple
 
@@ -31,7 +30,6 @@ from cocite.io.readers.crawl.captures import (
     HttpMessage,
     is_web,
     message_of,
-    page_type,
 )
 from cocite.io.readers.html.page import LONGEST_TITLE, TAGS, base_of, joined, same_as
 from cocite.io.readers.html.parsers import HtmlPage, Pages
@@ -118,13 +116,12 @@ class WarcRecords:
                     self._progress(raw.tell())
                     if read.kind in self._requested:
                         yield read
-        except unpack_errors() as error:
-            self._refuse(last, f"the file is damaged after the record that begins there ({error})")
-            return self._next(last, length)
         except BaseException as error:
-            if type(error).__name__ != "PanicException":  # from Rust, not an Exception
+            damaged = isinstance(error, unpack_errors())
+            if not damaged and type(error).__name__ != "PanicException":  # from Rust
                 raise
-            self._refuse(last, f"FastWARC failed after the record that begins there ({error})")
+            what = "the file is damaged" if damaged else "FastWARC failed"
+            self._refuse(last, f"{what} after the record that begins there ({error})")
             return self._next(last, length)
         self._see_end(last)
         return None
@@ -150,21 +147,17 @@ class WarcRecords:
         if not self._gzip:
             return
         with self._file() as file:
-            start = last
-            file.seek(start)
-            if file.read(3) != _GZIP:  # compressed as a whole
-                start = 0
+            file.seek(last)
+            start = last if file.read(3) == _GZIP else 0  # compressed as a whole
             while True:
                 file.seek(start)
                 end = _end_of_member(file)
                 if end is None:
                     self._refuse(start, "the compressed data there is truncated or damaged")
                     return
-                file.seek(end)
-                head = file.read(512)
-                if not head.strip(b"\0"):
+                file.seek(start := end)
+                if not file.read(512).strip(b"\0"):
                     return
-                start = end
 
     def _next(self, last: int, length: int) -> int | None:
         """Return the next record's offset, or None; ``length`` is the size of that at ``last``."""
@@ -221,15 +214,11 @@ _PATHS = {
 
 
 class Described(NamedTuple):
-    """A response in WAT; ``header`` has lower-case names.
-
-    ``found`` is the page in the form of ``html/page.links_of``, or None.
-    """
+    """A response in WAT, without body; ``found`` is as from ``html/page.links_of``, or None."""
 
     url: str
     at: str
-    status: int
-    header: dict[str, str]
+    message: HttpMessage
     found: dict[str, Any] | None
 
 
@@ -251,7 +240,8 @@ def described(block: bytes) -> Described | None:
     html = response.get("HTML-Metadata")
     found = _found(html, url) if isinstance(html, dict) else None
     at = _text(warc.get("WARC-Date"))
-    return Described(url, at, int(status) if status.isdecimal() else 0, header, found)
+    message = HttpMessage(int(status) if status.isdecimal() else 0, header, b"")
+    return Described(url, at, message, found)
 
 
 def _found(html: dict[str, Any], url: str) -> dict[str, Any]:
@@ -305,9 +295,8 @@ def _read(job: Job) -> Read:
         job.source.label, integers=False, files=len(job.inputs), format="pages in a web archive"
     )
     with Captures(job, found) as captures, Pages(job.threads, "reading WARC", "warc") as pages:
-        crawl = _Crawl(job, captures, pages)
         for source in job.inputs:
-            crawl.read(source)
+            captures.parse(pages, _pages(job, source, captures))
         return captures.finish()
 
 
@@ -321,93 +310,68 @@ READER = FormatReader(
 )
 
 
-class _Crawl:
-    def __init__(self, job: Job, captures: Captures, pages: Pages) -> None:
-        self._job, self._captures, self._pages = job, captures, pages
+def _pages(job: Job, source: Source, captures: Captures) -> Iterator[HtmlPage]:
+    """Yield the pages of a file; add or count its other records."""
+    stage, nbytes, empty = "reading " + source.short, source.nbytes, True
 
-    def read(self, source: Source) -> None:
-        job, stage = self._job, "reading " + source.short
-        seen = Counter[str]()
+    def refuse(place: int, what: str) -> None:
+        text = f"{source.label}: at byte {place:,}: {what}"
+        if job.options.bad_rows == "stop":
+            raise InputError(f"{text}. {_ADVICE}")
+        captures.found.leave_out("damaged record", 1, [text])
 
-        def refuse(place: int, what: str) -> None:
-            text = f"{source.label}: at byte {place:,}: {what}"
-            if job.options.bad_rows == "stop":
-                raise InputError(f"{text}. {_ADVICE}")
-            self._captures.found.leave_out("damaged record", 1, [text])
+    for record in WarcRecords(source, refuse, _KINDS, lambda at: job.progress(stage, at, nbytes)):
+        empty = False
+        try:
+            page = _page(record, captures)
+        except ValueError as error:
+            refuse(record.place, f"a record of metadata that is not WAT ({error})")
+            continue
+        if page is not None:
+            yield page
+    if empty and not captures.found.bad:
+        raise UnrecognizedInput(f"{source.label} has no record of a fetched page")
 
-        def html() -> Iterator[HtmlPage]:
-            size = source.nbytes
-            every = WarcRecords(source, refuse, _KINDS, lambda at: job.progress(stage, at, size))
-            for record in every:
-                seen[record.kind] += 1
-                try:
-                    page = self._page(record)
-                except ValueError as error:
-                    refuse(record.place, f"a record of metadata that is not WAT ({error})")
-                    continue
-                if page is not None:
-                    yield page
 
-        self._captures.parse(self._pages, html())
-        if not seen and not self._captures.found.bad:
-            raise UnrecognizedInput(f"{source.label} has no record of a fetched page")
-
-    def _page(self, record: Record) -> HtmlPage | None:
-        """Return the page in a record; add or count other records."""
-        captures, header = self._captures, record.header
-        response = None
-        if record.kind == "metadata":
-            if "json" not in header.get("content-type", "").lower():
-                return None
-            response = described(record.block)
-            if record.long:
-                raise ValueError(f"it has more than {LARGEST >> 20} MiB")
-            if response is None:
-                return None
-        url = _url(response.url if response else header.get("warc-target-uri", ""))
-        at = (response.at if response else header.get("warc-date", "")).strip().rstrip("Zz")
-        if url is None:
-            captures.left_out["record that is of no web page (dns: and so on)"] += 1
+def _page(record: Record, captures: Captures) -> HtmlPage | None:
+    """Return the page in a record; add or count other records. Raises ValueError for bad WAT."""
+    header = record.header
+    type_ = header.get("content-type", "").lower()
+    written, at = header.get("warc-target-uri", ""), header.get("warc-date", "")
+    response = None
+    if record.kind == "metadata":
+        response = described(record.block) if "json" in type_ else None
+        if response is None:
             return None
-        if response is not None:
-            self._described(response, url, at)
-            return None
-        type_ = header.get("content-type", "").lower()
-        if record.kind == "resource" or (record.kind == "response" and "http" not in type_):
-            message: HttpMessage | None = HttpMessage(200, {"content-type": type_}, record.block)
+        if record.long:
+            raise ValueError(f"it has more than {LARGEST >> 20} MiB")
+        written, at = response.url, response.at
+    url, at = _url(written), at.strip().rstrip("Zz")
+    if url is None:
+        captures.left_out["record that is of no web page (dns: and so on)"] += 1
+        return None
+    if response is not None:
+        if captures.is_no_page(response.message, url, at):
+            pass
+        elif response.found is None or response.message.is_html is False:
+            captures.other(url, at)
         else:
-            message = message_of(record.block)
-        if record.kind == "revisit":
-            self._revisit(record, message, url, at)
-            return None
-        if message is None:
-            captures.left_out["response that is not HTTP"] += 1
-            return None
-        cut = "warc-truncated" in header
-        return captures.page_of(message, url, at, long=record.long, cut=cut)
-
-    def _revisit(self, record: Record, message: HttpMessage | None, url: str, at: str) -> None:
-        """Add an unchanged page, with the URL of the capture that the record refers to."""
-        captures = self._captures
+            captures.page(url, at, response.found)
+        return None
+    if record.kind == "resource" or (record.kind == "response" and "http" not in type_):
+        message: HttpMessage | None = HttpMessage(200, {"content-type": type_}, record.block)
+    else:
+        message = message_of(record.block)
+    if record.kind == "revisit":  # unchanged since the capture that it refers to
         captures.left_out["revisit"] += 1
-        if message is not None:
-            if captures.is_no_page(message.status, message.header, url, at):
-                return
-            type_ = message.header.get("content-type", "")
-            if type_ and not page_type(type_):
-                captures.capture(OTHER, url, at)
-                return
-        refers = _url(record.header.get("warc-refers-to-target-uri", ""))
-        captures.capture(REVISIT, url, at, refers or "")
-
-    def _described(self, response: Described, url: str, at: str) -> None:
-        type_ = response.header.get("content-type", "")
-        if self._captures.is_no_page(response.status, response.header, url, at):
-            return
-        if response.found is None or (type_ and not page_type(type_)):
-            self._captures.other(url, at)
-        else:
-            self._captures.page(url, at, response.found)
+        if message is None or not captures.is_no_page(message, url, at):
+            kind = OTHER if message is not None and message.is_html is False else REVISIT
+            captures.capture(kind, url, at, _url(header.get("warc-refers-to-target-uri", "")) or "")
+        return None
+    if message is None:
+        captures.left_out["response that is not HTTP"] += 1
+        return None
+    return captures.page_of(message, url, at, long=record.long, cut="warc-truncated" in header)
 
 
 def _url(written: str) -> str | None:
