@@ -250,9 +250,7 @@ REFUSED: dict[str, list[str | bytes]] = {
     "an image": [PNG],
 }
 """What each is refused as; what is read has its sample in ``test_every_reader.py``."""
-ASKED = {
-    "objects with 'level', 'time', 'msg', 'port'; it is unclear which are": JSON_LOG,
-}
+ASKED = {"objects with 'level', 'time', 'msg', 'port'; it is unclear which are": JSON_LOG}
 """What is not clear."""
 NO_TABLES = [
     *(TGF, GEOJSON_LINES, TSCONFIG, ACCESS_LOG, PYTHON, C, JAVA, JAVASCRIPT),

@@ -183,10 +183,7 @@ def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str)
             "contain blanks, put a tab between source and target",
         ),
         ("New York  Paris\nOslo  Rome\nBonn  New York\n", "has 2 to 3 columns separated by blanks"),
-        (
-            "1 2 0.5\n2 3 0.5\n",
-            "has 3 columns separated by blanks, as in '1 2 0.5'; it is",
-        ),
+        ("1 2 0.5\n2 3 0.5\n", "has 3 columns separated by blanks, as in '1 2 0.5'; it is"),
         (
             "a -> b\nb -> c\n",
             "has arrows between its names, as in 'a -> b'. Choose the columns "

@@ -14,11 +14,7 @@ from cocite.errors import MalformedRow
 from tests.io.plain import links, read
 
 ROWS = [("Köln", "Zürich"), ("Zürich", "A; B, C"), ("日本", "Köln"), ("\U0001f600", 'say "hi"')]
-ENCODINGS = [
-    "utf-8",
-    "utf-8-sig",
-    "utf-16",
-]
+ENCODINGS = ["utf-8", "utf-8-sig", "utf-16"]
 
 
 def saved(delimiter: str, end: str, text: str = 'x\r\ny; "z"') -> str:

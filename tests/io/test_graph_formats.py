@@ -263,12 +263,7 @@ BROKEN = [
         2,
         "Expecting ',' delimiter",
     ),
-    (
-        "node-link",
-        '{"nodes": [{"id": 1}],\n"links": [{"source": 1, "target": 1}',
-        2,
-        "Expecting",
-    ),
+    ("node-link", '{"nodes": [{"id": 1}],\n"links": [{"source": 1, "target": 1}', 2, "Expecting"),
     ("node-link", '{"nodes": [{"id": 1}],\n\n"links": [] "x": 1}', 3, "Expecting ',' delimiter"),
     ("node-link", '{"nodes": [1], "links": []}\n{}', 2, "Extra data, at column 1"),
 ]

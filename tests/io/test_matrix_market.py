@@ -72,11 +72,7 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
             UnrecognizedInput,
             "of the kind array",
         ),
-        (
-            HEAD + " real odd\n1 1 0\n",
-            UnrecognizedInput,
-            "coordinate, real, odd; cocite",
-        ),
+        (HEAD + " real odd\n1 1 0\n", UnrecognizedInput, "coordinate, real, odd; cocite"),
         (HEAD + " real general\n%\n", InputError, "x:2: the line with rows, columns"),
         (HEAD + " real general\n2 2\n", InputError, "x:2: '2 2' is not three numbers"),
         (
@@ -90,22 +86,10 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
             "4,294,967,296 rows; a graph",
         ),
         (GENERAL + "3 3 2\n1 2\n", InputError, "1 entries, but line 2 says 2"),
-        (
-            GENERAL + "3 3 1\n1 2\n1 3\n",
-            InputError,
-            "2 entries, but line 2 says 1",
-        ),
+        (GENERAL + "3 3 1\n1 2\n1 3\n", InputError, "2 entries, but line 2 says 1"),
         (GENERAL + "3 3 2\n1 2\n1\n", MalformedRow, "x:4: not 2 blank-separated"),
-        (
-            GENERAL + "3 3 2\n1 2\n1 4\n",
-            MalformedRow,
-            "x, entry:2: an entry outside",
-        ),
-        (
-            GENERAL + "3 3 1\n0 1\n",
-            MalformedRow,
-            "outside 3 rows and columns: '0 1'",
-        ),
+        (GENERAL + "3 3 2\n1 2\n1 4\n", MalformedRow, "x, entry:2: an entry outside"),
+        (GENERAL + "3 3 1\n0 1\n", MalformedRow, "outside 3 rows and columns: '0 1'"),
         (GENERAL + "3 3 1\n-1 1\n", MalformedRow, "outside 3 rows"),
     ],
 )

@@ -140,14 +140,8 @@ def test_what_pip_says_of_this_environment_is_read(tmp_path: Path) -> None:
     [
         (POETRY.replace('version = "8"', "version = "), r"any cannot be read: .* \(at line 10"),
         (json.dumps(NPM3)[:-3], r"any cannot be read: .* line 1 column"),
-        (
-            POETRY.replace('name = "click"', ""),
-            "not a supported lock file: KeyError, 'name'",
-        ),
-        (
-            json.dumps({**NPM3, "packages": {"": []}}),
-            "not a supported lock file: Attribute",
-        ),
+        (POETRY.replace('name = "click"', ""), "not a supported lock file: KeyError, 'name'"),
+        (json.dumps({**NPM3, "packages": {"": []}}), "not a supported lock file: Attribute"),
     ],
 )
 def test_what_is_broken_is_named(tmp_path: Path, content: str, message: str) -> None:

@@ -93,9 +93,7 @@ def test_inputs_of_several_kinds_make_one_graph(arrows: Path) -> None:
     (arrows.parent / "more.tsv").write_text("8\t9\n")
     (arrows.parent / "nodes").write_text("ARROWS\n5\n")
     graph = cocite.ingest(
-        [arrows, arrows.parent / "more.tsv"],
-        arrows.with_name("g"),
-        nodes=arrows.parent / "nodes",
+        [arrows, arrows.parent / "more.tsv"], arrows.with_name("g"), nodes=arrows.parent / "nodes"
     )
     assert links(graph) == [("7", "8"), ("8", "9")]
     assert list(graph.names) == ["5", "7", "8", "9"]

@@ -170,10 +170,7 @@ ZURICH = "Köln\tZürich\nZürich\tKöln\n"
 @pytest.mark.process
 @pytest.mark.parametrize(
     ("content", "wanted"),
-    [
-        (ZURICH.encode("latin-1"), "Köln>Zürich Zürich>Köln"),
-        ("a\x01b\nb\x01c\n", "a>b b>c"),
-    ],
+    [(ZURICH.encode("latin-1"), "Köln>Zürich Zürich>Köln"), ("a\x01b\nb\x01c\n", "a>b b>c")],
 )
 def test_advice_of_messages_reads_links(tmp_path: Path, content: bytes | str, wanted: str) -> None:
     """The command in it, run by a shell as it stands; the file's name needs quotes."""

@@ -72,10 +72,7 @@ def test_sitemaps_of_an_index_lie_beside_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            sitemap("http://a.org/", "ftp://a.org/"),
-            r"s:5: not an http or https URL: 'ftp",
-        ),
+        (sitemap("http://a.org/", "ftp://a.org/"), r"s:5: not an http or https URL: 'ftp"),
         (sitemap("http://a.org/", "/b"), r"s:\d+: not an http or https URL: '"),
         ("http://a.org/\nx\n", r"s:2: not an http or https URL: 'x'"),
         (sitemap("http://a.org/")[:-9], r"s:\d+: .* this is not well-formed XML"),
@@ -273,7 +270,7 @@ def test_pages_are_fetched_politely(tmp_path: Path, site: Site) -> None:
     found, source, graph = fetched(tmp_path, urls, report=tmp_path / "report.tsv")
     short = {(a.removeprefix(u), b.removeprefix(u)) for a, b in found}
     assert short == {
-        *(("/", "/a"), ("/", "/b"), ("/", "/there"), ("/a", "/b"), ("/b", "/"), ("/there", "/a")),
+        *(("/", "/a"), ("/", "/b"), ("/", "/there"), ("/a", "/b"), ("/b", "/"), ("/there", "/a"))
     }
     assert source["left_out"] == {
         "error of a server, or no answer to show": 1,

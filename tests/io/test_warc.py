@@ -471,9 +471,7 @@ def test_a_record_without_a_length_is_damaged(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"at byte \d+: a record .*no Content-Length"):
         read(archive)
     found, source = read(archive, bad_rows="few")
-    assert found == {
-        ("a", "c"),
-    }
+    assert found == {("a", "c")}
     assert source["bad_rows"] == {"damaged record": 1}
 
 

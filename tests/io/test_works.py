@@ -43,10 +43,7 @@ SCHOLAR = [
     {"paperId": "p1", "title": "One", "references": [{"paperId": "p2"}, {"paperId": None}]},
     {"paperId": "p2", "title": "Two", "references": []},
 ]
-DBLP = [
-    {"id": 1, "title": "One", "n_citation": 1},
-    {"id": 2, "title": "Two", "references": [1, 3]},
-]
+DBLP = [{"id": 1, "title": "One", "n_citation": 1}, {"id": 2, "title": "Two", "references": [1, 3]}]
 
 
 def lines(values: list[Any]) -> str:

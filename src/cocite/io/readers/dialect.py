@@ -73,10 +73,7 @@ _ABOUT = _words("name label title url uri")
 """Titles of columns that describe a node, in a table that begins with row numbers."""
 
 _ANSWERS = {
-    ("node", "rank", "related", "score"): (
-        "output of cocite related-all",
-        "node,related",
-    ),
+    ("node", "rank", "related", "score"): ("output of cocite related-all", "node,related"),
     ("rank", "node", "score", "stderr"): ("output of cocite related", ""),
     ("node", "rank"): ("output of cocite rank", ""),
     ("node", "hits"): ("output of cocite related-all", ""),

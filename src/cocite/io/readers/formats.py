@@ -19,16 +19,7 @@ from cocite.io.readers.contract import FormatReader, ReadOptions
 from cocite.io.readers.crawl.sitemap import is_list
 from cocite.io.readers.html.site import folder_kind, is_vault
 from cocite.io.readers.imports import is_code
-from cocite.io.readers.signs import (
-    Sign,
-    begins,
-    begun,
-    each,
-    has_line,
-    json_value,
-    rooted,
-    tagged,
-)
+from cocite.io.readers.signs import Sign, begins, begun, each, has_line, json_value, rooted, tagged
 from cocite.io.readers.sources import Source, parts_in
 from cocite.storage import kind_of
 
@@ -147,11 +138,7 @@ FORMATS: tuple[Format, ...] = (
         "Its links are in other files of the dump: page, pagelinks, linktarget and redirect "
         "(.sql.gz)",
     ),
-    Format(
-        "an HTML page",
-        signs.html,
-        "To read the links of a site's pages, name their folder",
-    ),
+    Format("an HTML page", signs.html, "To read the links of a site's pages, name their folder"),
     _read("sitemap", "a sitemap", tagged("urlset", "sitemapindex"), "crawl.fetch"),
     _read("rdf", "RDF (XML)", rooted("RDF"), "graphs.rdf"),
     Format("XML", tagged(), _ROWS),

@@ -48,10 +48,7 @@ BAD_WEIGHT = "(w IS NULL OR NOT (w >= 1e-30 AND w < 1e30))"
 
 
 _PARTS = (
-    (
-        r"magic bytes|too small|footer",
-        "its end is missing: it is cut, or still being written",
-    ),
+    (r"magic bytes|too small|footer", "its end is missing: it is cut, or still being written"),
     (r"corrupt|thrift|decompress|snappy|zstd|gzip|brotli|checksum", "it is damaged"),
 )
 """Patterns in DuckDB's messages -> meaning."""

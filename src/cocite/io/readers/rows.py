@@ -50,11 +50,7 @@ class LinkWriter:
     """
 
     def __init__(
-        self,
-        job: Job,
-        units: tuple[str, str] = ("line", "line"),
-        *,
-        weighted: bool = False,
+        self, job: Job, units: tuple[str, str] = ("line", "line"), *, weighted: bool = False
     ) -> None:
         self._job, self._open = job, ExitStack()
         links = self._open.enter_context(new_clean_file(job))
@@ -92,13 +88,7 @@ class RowWriter(Cleaner):
     as_written = False
 
     def __init__(
-        self,
-        job: Job,
-        out: BinaryIO,
-        names: int,
-        *,
-        weighted: bool = False,
-        unit: str = "line",
+        self, job: Job, out: BinaryIO, names: int, *, weighted: bool = False, unit: str = "line"
     ) -> None:
         weight = job.options.weight_column if weighted else None
         options = replace(job.options, comment="", weight_column=weight)

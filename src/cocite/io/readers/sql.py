@@ -35,13 +35,7 @@ from cocite.io.database import (
     reported,
 )
 from cocite.io.readers.contract import FormatReader, Job, Read
-from cocite.io.readers.dialect import (
-    OTHERS,
-    choose_columns,
-    columns_note,
-    ends_of,
-    unread_weights,
-)
+from cocite.io.readers.dialect import OTHERS, choose_columns, columns_note, ends_of, unread_weights
 from cocite.io.readers.parquet import read_file
 from cocite.io.readers.rows import RowWriter
 from cocite.io.readers.sources import Source

@@ -18,7 +18,6 @@ import os
 import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO, cast
 
@@ -389,48 +388,45 @@ class NameTable:
     # -- Parquet ------------------------------------------------------------------------
 
     def _parquet(self) -> Iterator[tuple[str | None, str | None]]:
-        titles = [row[0] for row in self._query("DESCRIBE FROM {file}")]
-        columns = [titles[place] for place in self._choose(titles)]
-        if self._database is None:
-            self._see_pieces(columns)
-        wanted = ", ".join(_bounded_text(column, self.form.longest) for column in columns)
-        yield from self._query(f"SELECT {wanted} FROM {{file}}")
-
-    def _see_pieces(self, columns: list[str]) -> None:
-        """Raise :class:`ResourceError` if rows that DuckDB copies together exceed memory."""
-        lengths = " + ".join(f"coalesce(strlen({_text_of(column)}), 0)" for column in columns)
-        each = f"SELECT sum({lengths}) AS size FROM {{file}} GROUP BY {_ROW} // {_COPIED}"
-        most = max(row[0] or 0 for row in self._query(f"SELECT max(size) FROM ({each})"))
-        if most > _MOST_MEMORY:
-            raise ResourceError(
-                f"{self.file} has {format_size(int(most))} of text in {_COPIED:,} rows, which are "
-                f"read together; the limit is {format_size(_MOST_MEMORY)}. Shorten the texts, or "
-                "use a text table with one row per line"
-            )
-
-    def _query(self, query: str) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a query of the Parquet file, ``{file}``."""
         import duckdb
 
         path = self.source.path
         assert path is not None
         file = f"read_parquet({file_literal(path)}, hive_partitioning = false)"
-        may = [str(path.absolute()), file_pattern(path), os.path.realpath(path)]
-        limit = min(_MOST_MEMORY, database_memory(budget(None)))
-        config: dict[str, Any] = {"memory_limit": f"{limit}B", "threads": 1}
         try:
-            with ExitStack() as stack:
-                connection = (
-                    open_duckdb(":memory:", config, files=may)
-                    if self._database is None
-                    else self._database.cursor()
-                )
-                stack.enter_context(connection)
-                found = connection.execute(query.replace("{file}", file))
+            with self._connected(path) as connection:
+                titles = [row[0] for row in connection.execute(f"DESCRIBE FROM {file}").fetchall()]
+                columns = [titles[place] for place in self._choose(titles)]
+                if self._database is None:
+                    self._see_pieces(connection, file, columns)
+                wanted = ", ".join(_bounded_text(column, self.form.longest) for column in columns)
+                found = connection.execute(f"SELECT {wanted} FROM {file}")
                 while rows := found.fetchmany(_PARQUET_ROWS):
                     yield from rows
         except duckdb.Error as error:
             raise not_parquet(self.source, error) from error
+
+    def _connected(self, path: Path) -> duckdb.DuckDBPyConnection:
+        if self._database is not None:
+            return self._database.cursor()
+        may = [str(path.absolute()), file_pattern(path), os.path.realpath(path)]
+        limit = min(_MOST_MEMORY, database_memory(budget(None)))
+        config = {"memory_limit": f"{limit}B", "threads": 1}
+        return cast(Any, open_duckdb(":memory:", config, files=may))
+
+    def _see_pieces(
+        self, connection: duckdb.DuckDBPyConnection, file: str, columns: list[str]
+    ) -> None:
+        """Raise :class:`ResourceError` if rows that DuckDB copies together exceed memory."""
+        lengths = " + ".join(f"coalesce(strlen({_text_of(column)}), 0)" for column in columns)
+        each = f"SELECT sum({lengths}) AS size FROM {file} GROUP BY {_ROW} // {_COPIED}"
+        ((most,),) = connection.execute(f"SELECT max(size) FROM ({each})").fetchall()
+        if (most or 0) > _MOST_MEMORY:
+            raise ResourceError(
+                f"{self.file} has {format_size(int(most))} of text in {_COPIED:,} rows, which are "
+                f"read together; the limit is {format_size(_MOST_MEMORY)}. Shorten the texts, or "
+                "use a text table with one row per line"
+            )
 
 
 def read_values(path: Path) -> NameTable:

@@ -299,10 +299,7 @@ def _read(job: Job) -> Read:
         if each.bad:
             found.leave_out("no URL", each.bad, each.examples)
     fetcher = Fetcher(job.options.delay)
-    with (
-        Captures(job, found) as captures,
-        Pages(job.threads, "fetching pages", "fetch") as pages,
-    ):
+    with Captures(job, found) as captures, Pages(job.threads, "fetching pages", "fetch") as pages:
         _add_sitemaps(job, fetcher, whole, captures.left_out)
         captures.parse(pages, _pages(job, fetcher, whole.pages, captures))
         return captures.finish()

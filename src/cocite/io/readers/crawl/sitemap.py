@@ -43,13 +43,7 @@ def is_list(beginning: Beginning) -> bool:
 
 
 def listed_in(
-    stream: IO[bytes],
-    label: str,
-    listed: Listed,
-    *,
-    xml: bool,
-    base: str = "",
-    skip: bool = False,
+    stream: IO[bytes], label: str, listed: Listed, *, xml: bool, base: str = "", skip: bool = False
 ) -> None:
     """Add the URLs in a sitemap (``xml``) or a list to ``listed``.
 
