@@ -4,36 +4,17 @@ import base64
 
 BIBTEX = """@article{page1999,
   title = {The PageRank citation ranking},
-  author = {Page, Lawrence and Brin, Sergey},
-  year = 1999,
 }
 @inproceedings{jeh2002, title={SimRank}, year={2002}, crossref={kdd02}}
 """
-RIS = """TY  - JOUR
-AU  - Jeh, Glen
-TI  - SimRank
-PY  - 2002
-DO  - 10.1145/775047.775126
-ER  -
-"""
-ENDNOTE = """%0 Journal Article
-%T SimRank
-%A Jeh, Glen
-%A Widom, Jennifer
-%D 2002
-"""
-MEDLINE = """PMID- 12345678
-OWN - NLM
-TI  - A measure of structural-context
-      similarity
-AU  - Jeh G
-"""
+RIS = "TY  - JOUR\nAU  - Jeh, Glen\nTI  - SimRank\nDO  - 10.1145/775047.775126\nER  -\n"
+ENDNOTE = "%0 Journal Article\n%T SimRank\n%A Jeh, Glen\n%A Widom, Jennifer\n%D 2002\n"
+MEDLINE = "PMID- 12345678\nOWN - NLM\nTI  - A measure of structural-context\n      similarity\n"
 WEB_OF_SCIENCE = """FN Clarivate Analytics Web of Science
 VR 1.0
 PT J
 AU Jeh, G
    Widom, J
-TI SimRank
 CR Page L, 1999, TR
 ER
 EF
@@ -78,36 +59,16 @@ APP_LOG = (
     "2024-05-01 10:00:01,456 ERROR app.db: lost connection\n"
     "2024-05-01 10:00:01,457 INFO  app.db: again\n"
 )
-PYTHON = """import os
-import sys
-
-
-def main() -> None:
-    print(os.name, sys.argv)
-"""
-C = """#include <stdio.h>
-
-int main(void)
-{
-    printf("%d\\n", 1);
-    return 0;
-}
-"""
-JAVA = """package org.example;
-
-import java.util.List;
-
-public class Main {
-    public static void main(String[] args) { }
-}
-"""
-JAVASCRIPT = """import React from 'react';
-const a = require('b');
-
-export default function App() {
-  return a(1, 2);
-}
-"""
+PYTHON = "import os\nimport sys\n\n\ndef main() -> None:\n    print(os.name, sys.argv)\n"
+C = '#include <stdio.h>\n\nint main(void)\n{\n    printf("%d\\n", 1);\n    return 0;\n}\n'
+JAVA = (
+    "package org.example;\n\nimport java.util.List;\n\n"
+    "public class Main {\n    public static void main(String[] args) { }\n}\n"
+)
+JAVASCRIPT = (
+    "import React from 'react';\nconst a = require('b');\n\n"
+    "export default function App() {\n  return a(1, 2);\n}\n"
+)
 RUST = 'use std::fs;\n\nfn main() {\n    let x = fs::read("a").unwrap();\n}\n'
 GO = 'package main\n\nimport "fmt"\n\nfunc main() {\n\tfmt.Println("x")\n}\n'
 HASKELL = "module Main where\n\nimport Data.List\n\nmain :: IO ()\nmain = print 1\n"
@@ -124,28 +85,17 @@ PROPERTIES = "# made\napp.name=x\napp.port=8080\ndb.url=jdbc:postgresql://h/d\n"
 DOTENV = "SECRET=abc\nexport PORT=80\nURL=https://example.org/\n"
 MBOX = """From me@example.org Sat Jan  1 00:00:00 2000
 From: Me <me@example.org>
-To: You <you@example.org>
-Subject: Hello
 Message-ID: <1@example.org>
 
 Dear you,
 """
 EML = """Received: from a.example.org by b.example.org; Sat, 1 Jan 2000 00:00:00 +0000
 From: Me <me@example.org>
-To: You <you@example.org>
-Subject: Hello
 
 Dear you,
 """
 VCARD = "BEGIN:VCARD\nVERSION:3.0\nFN:Ada Lovelace\nEMAIL:ada@example.org\nEND:VCARD\n"
-ICALENDAR = """BEGIN:VCALENDAR
-VERSION:2.0
-BEGIN:VEVENT
-DTSTART:20240501T100000Z
-SUMMARY:Talk, and tea
-END:VEVENT
-END:VCALENDAR
-"""
+ICALENDAR = "BEGIN:VCALENDAR\nVERSION:2.0\nBEGIN:VEVENT\nDTSTART:20240501T100000Z\nEND:VEVENT\n"
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="9"><a href="x"><circle r="4"/></a></svg>\n'
 RSS = """<?xml version="1.0"?>
 <rss version="2.0"><channel><title>News</title>
@@ -158,37 +108,18 @@ ATOM = """<?xml version="1.0" encoding="utf-8"?>
 OPML = '<opml version="2.0"><body>\n<outline xmlUrl="https://example.org/f"/>\n</body></opml>\n'
 KML = '<kml xmlns="http://www.opengis.net/kml/2.2"><Placemark><name>A</name></Placemark></kml>\n'
 PLIST = '<?xml version="1.0"?>\n<plist version="1.0"><dict><key>a</key><true/></dict></plist>\n'
-LATEX = """\\documentclass{article}
-\\begin{document}
-As \\cite{jeh2002} says, $a, b$.
-\\end{document}
-"""
-BBL = (
-    "\\begin{thebibliography}{9}\n\\bibitem{jeh2002} Jeh, Widom: SimRank.\n\\end{thebibliography}\n"
+LATEX = "\\documentclass{article}\n\\begin{document}\nAs \\cite{jeh2002} says, $a, b$.\n"
+BBL = "\\begin{thebibliography}{9}\n\\bibitem{jeh2002} Jeh, Widom.\n\\end{thebibliography}\n"
+MARKDOWN = (
+    "# Reading list\n\nSome [papers](papers.md) on links, and [[Other notes]].\n\n- one\n- two\n"
 )
-MARKDOWN = """# Reading list
-
-Some [papers](papers.md) on links, and [[Other notes]].
-
-- one
-- two
-"""
 FRONT_MATTER = "---\ntitle: A note\ntags: [a, b]\n---\n\nSee [[Other note]].\n"
 RST = "Title\n=====\n\n.. toctree::\n\n   a\n   b\n\nSee :doc:`other`.\n"
-PROSE = """It was the best of times, it was the worst of times, it was the age of
-wisdom, it was the age of foolishness.
-
-It was the epoch of belief, it was the epoch of incredulity, it was the season
-of Light.
-"""
-DIFF = """diff --git a/x.txt b/x.txt
-index 83db48f..bf269f4 100644
---- a/x.txt
-+++ b/x.txt
-@@ -1,2 +1,2 @@
--a b
-+a c
-"""
+PROSE = (
+    "It was the best of times, it was the worst of times, it was the age of\nwisdom, it was the "
+    "age of foolishness.\n\nIt was the epoch of belief, it was the season\nof Light.\n"
+)
+DIFF = "diff --git a/x.txt b/x.txt\n--- a/x.txt\n+++ b/x.txt\n@@ -1,2 +1,2 @@\n-a b\n+a c\n"
 GIT_LOG = """commit 83db48f0a1b2c3d4e5f60718293a4b5c6d7e8f90
 Author: Me <me@example.org>
 Date:   Sat Jan 1 00:00:00 2000 +0000
@@ -203,8 +134,6 @@ YARN_LOCK = """# THIS IS AN AUTOGENERATED FILE. DO NOT EDIT THIS FILE DIRECTLY.
 
 left-pad@^1.3.0:
   version "1.3.0"
-  dependencies:
-    other "^1.0"
 """
 PNPM_LOCK = "lockfileVersion: '9.0'\n\nimporters:\n  .:\n    dependencies:\n      a: 1.0\n"
 GEMFILE_LOCK = (

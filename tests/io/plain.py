@@ -1,14 +1,16 @@
 """Slow, plain twins of the stored graph, and what reads one back; no code of cocite's kernels."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import duckdb
 
 import cocite
 from cocite import Graph
 
+MakeFolder = Callable[[Mapping[str, str | bytes]], Path]
 TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """What turns the direction of text: no name has any."""
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@]*@)?([^/?#:]*)(:[0-9]*)?(.*)", re.DOTALL)
@@ -41,6 +43,24 @@ def links(graph: Graph) -> list[tuple[str, str]]:
     ]
 
 
+def weights_of(graph: Graph) -> dict[tuple[str, str], float]:
+    """All links of a stored graph, by name, with their weights."""
+    assert graph.in_weights is not None
+    return dict(zip(links(graph), graph.in_weights.tolist(), strict=True))
+
+
+def title_of(graph: Graph, name: Any) -> str | None:
+    assert graph.titles is not None
+    return graph.titles[graph.names.id(name)]
+
+
+def source_of(graph: Graph) -> dict[str, Any]:
+    """What the manifest says of the only input."""
+    (source,) = graph.store.facts["sources"]
+    assert isinstance(source, dict)
+    return source
+
+
 def assert_stored(graph: Graph, rows: list[tuple[str, str]], nodes: Iterable[str] = ()) -> None:
     """The stored arrays, names and counts are those of the directed rows, loops dropped."""
     names = numbered([name for row in rows for name in row] + list(nodes))
@@ -65,6 +85,29 @@ def read(tmp_path: Path, content: bytes | str, file: str = "links.tsv", **option
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     output = tmp_path / "out.graph"
     return cocite.ingest(path, output, overwrite=True, **options)
+
+
+def written(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    """A folder with these files, besides those that it has."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return folder
+
+
+def graph_of(path: Path | list[Path], **options: Any) -> Graph:
+    """The graph of a file, a folder or several files, stored beside the first."""
+    first = path[0] if isinstance(path, list) else path
+    return cocite.ingest(path, first.with_name("out.graph"), overwrite=True, **options)
+
+
+def read_path(
+    path: Path | list[Path], **options: Any
+) -> tuple[set[tuple[str, str]], dict[str, Any]]:
+    """The links, those of a node to itself too, and what the manifest says of the input."""
+    graph = graph_of(path, keep_self_loops=True, **options)
+    return set(links(graph)), source_of(graph)
 
 
 def read_parquet(

@@ -7,7 +7,7 @@ import networkx as nx
 import pytest
 
 import cocite
-from cocite.errors import InputError, MalformedRow
+from cocite.errors import MalformedRow
 from tests.io.plain import links, nothing_left, read
 
 
@@ -46,10 +46,6 @@ def test_what_networkx_writes_is_read(tmp_path: Path) -> None:
     both = nx.DiGraph(graph)
     assert set(links(found)) == {(str(a), str(b)) for a, b in both.edges}
     assert list(found.names) == ["0", "1", "2", "3", "4", "9"]
-    (tmp_path / "one").write_text("7\t8\n")
-    more = cocite.ingest(tmp_path / "one", tmp_path / "h", nodes=tmp_path / "x.adj")
-    # A file of nodes that is no adjacency list for sure is a name a line.
-    assert list(more.names) == ["0 1 2 3", "1 2 4", "2 3", "3 4", "4", "7", "8", "9"]
 
 
 def test_bad_names_are_placed(tmp_path: Path) -> None:
@@ -60,5 +56,3 @@ def test_bad_names_are_placed(tmp_path: Path) -> None:
     graph = read(tmp_path, content, input_format="adjacency", bad_rows="few")
     assert set(links(graph)) == {("a", "b"), ("a", "c"), ("b", "a"), ("c", "a"), ("c", "d")}
     assert graph.info().bad_rows == 2
-    with pytest.raises(InputError, match="an adjacency list, whose links have no weights"):
-        read(tmp_path, content, input_format="adjacency", weight_column="2")

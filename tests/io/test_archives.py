@@ -19,7 +19,7 @@ import cocite
 from cocite.errors import InputError, ResourceError, UnrecognizedInput
 from cocite.io.readers import sources
 from cocite.io.readers.html import reader as archive_reader
-from tests.io.plain import links
+from tests.io.plain import links, source_of, title_of, written
 from tests.torture.archives import Member, attack_archives, attack_xml, member, tar_of, zip_of
 from tests.torture.results import Given, Row, Until
 
@@ -37,13 +37,19 @@ FOUND = {
 }
 
 
+def add(archive: tarfile.TarFile, name: str, text: str = "", **fields: object) -> None:
+    """Add a member with these fields of its header."""
+    found = tarfile.TarInfo(name)
+    for field, value in ({"size": len(text.encode())} | fields).items():
+        setattr(found, field, value)
+    archive.addfile(found, io.BytesIO(text.encode()))
+
+
 def tarred(files: dict[str, str], form: int = tarfile.PAX_FORMAT) -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=form) as archive:
         for name, text in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(text.encode())
-            archive.addfile(member, io.BytesIO(text.encode()))
+            add(archive, name, text)
     return out.getvalue()
 
 
@@ -98,10 +104,8 @@ def test_an_archive_is_read_as_its_folder(tmp_path: Path, content: bytes) -> Non
     """
     graph = ingested(tmp_path, content, "links.tsv")
     assert set(links(graph)) == FOUND
-    (source,) = graph.store.facts["sources"]
-    assert source["others"] == {"broken": 1, "to files that are no pages": 1}
-    assert graph.titles is not None
-    assert graph.titles.of(graph.names.ids(["index.html"])) == ["Home"]
+    assert source_of(graph)["others"] == {"broken": 1, "to files that are no pages": 1}
+    assert title_of(graph, "index.html") == "Home"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "links.tsv"]
 
 
@@ -123,40 +127,32 @@ def test_nothing_is_written_outside(tmp_path: Path) -> None:
     are: left out, and counted.
     """
     out = io.BytesIO()
+    away = str(tmp_path / "away")
+    links_home = '<a href="latest/">x</a><a href="again.html">x</a><a href="way/a">x</a>'
     with tarfile.open(fileobj=out, mode="w") as archive:
-
-        def add(name: str, text: str = "", **fields: object) -> None:
-            member = tarfile.TarInfo(name)
-            for field, value in fields.items():
-                setattr(member, field, value)
-            member.size = len(text)
-            archive.addfile(member, io.BytesIO(text.encode()))
-
-        away = str(tmp_path / "away")
-        add("index.html", '<a href="latest/">x</a><a href="again.html">x</a><a href="way/a">x</a>')
-        add("../away/1.html", "x")
-        add(f"{away}/2.html", "x")
-        add("way", type=tarfile.SYMTYPE, linkname=away)
-        add("way/a", "<html></html>")
-        add("latest", type=tarfile.SYMTYPE, linkname="v2")
-        add("v2/index.html", '<a href="../index.html">x</a>')
-        add("again.html", type=tarfile.LNKTYPE, linkname="index.html")
-        add("out.html", type=tarfile.LNKTYPE, linkname="../../etc/passwd")
-        add("pipe", type=tarfile.FIFOTYPE)
-        add("index.html/below.html", "x")
+        add(archive, "index.html", links_home)
+        add(archive, "../away/1.html", "x")
+        add(archive, f"{away}/2.html", "x")
+        add(archive, "way", type=tarfile.SYMTYPE, linkname=away)
+        add(archive, "way/a", "<html></html>")
+        add(archive, "latest", type=tarfile.SYMTYPE, linkname="v2")
+        add(archive, "v2/index.html", '<a href="../index.html">x</a>')
+        add(archive, "again.html", type=tarfile.LNKTYPE, linkname="index.html")
+        add(archive, "out.html", type=tarfile.LNKTYPE, linkname="../../etc/passwd")
+        add(archive, "pipe", type=tarfile.FIFOTYPE)
+        add(archive, "index.html/below.html", "x")
     (tmp_path / "away").mkdir()
     graph = ingested(tmp_path, out.getvalue())
     assert list((tmp_path / "away").iterdir()) == []
-    (source,) = graph.store.facts["sources"]
-    assert source["left_out"] == {
+    assert source_of(graph)["left_out"] == {
         "file in the archive with the path of another": 2,
         "name in the archive that leads outside": 3,
         "no file": 1,
     }
+    home, again, latest = "index.html", "again.html", "v2/index.html"
     assert set(links(graph)) == {
-        *(("index.html", "v2/index.html"), ("v2/index.html", "index.html")),
-        *(("index.html", "again.html"), ("again.html", "v2/index.html")),
-        *(("index.html", "way/a"), ("again.html", "way/a")),
+        *((home, latest), (latest, home), (home, again), (again, latest)),
+        *((home, "way/a"), (again, "way/a")),
     }
 
 
@@ -212,7 +208,8 @@ def test_a_damaged_archive_is_named(tmp_path: Path, content: bytes, at: str) -> 
 # -- what strangers pack -----------------------------------------------------------------
 
 LINK, SAME, SPARSE, PAX, LONG = b"2", b"1", b"S", b"x", b"L"
-HOME = ("index.html", '<a href="a.html">x</a><a href="b.html">x</a>')
+HOME: Member = ("index.html", b"0", '<a href="a.html">x</a><a href="b.html">x</a>')
+TWO: list[Member] = [HOME, ("a.html", b"0", "")]
 
 
 @pytest.mark.parametrize("pack", [tar_of, zip_of])
@@ -232,9 +229,8 @@ def test_no_member_is_ever_a_path(
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / "precious.txt").write_text("precious")
-    pages: list[Member] = [(HOME[0], b"0", HOME[1]), ("a.html", b"0", "")]
     for target in (str(victim), f"/proc/self/root{victim}", "../victim", "../../../victim"):
-        ingested(tmp_path, pack([*pages, ("a", LINK, target), through]))
+        ingested(tmp_path, pack([*TWO, ("a", LINK, target), through]))
         assert [path.name for path in victim.iterdir()] == ["precious.txt"]
         assert not (victim / "precious.txt").is_symlink()
         assert (victim / "precious.txt").read_text() == "precious"
@@ -260,13 +256,12 @@ def test_links_are_other_names_within_the_archive(tmp_path: Path) -> None:
             ]
         ),
     )
-    (source,) = graph.store.facts["sources"]
-    assert source["left_out"] == {
+    assert source_of(graph)["left_out"] == {
         "symbolic link that leads out of the folder": 2,
         "broken symbolic link": 5,
     }
     assert set(links(graph)) == {("index.html", "d/index.html"), ("d/index.html", "index.html")}
-    assert source["others"] == {"broken": 6}
+    assert source_of(graph)["others"] == {"broken": 6}
 
 
 def test_links_and_names_that_no_file_can_have_are_left_out(tmp_path: Path) -> None:
@@ -274,8 +269,7 @@ def test_links_and_names_that_no_file_can_have_are_left_out(tmp_path: Path) -> N
     bad = [("b.html", LINK, "a\0b"), ("c.html", LINK, "a" * (1 << 20)), ("", b"0", "no name")]
     bad += [(f"{'d' * 300}.html", b"0", ""), ("e/" * 101 + "f.html", b"0", "")]
     graph = ingested(tmp_path, zip_of(members + bad))
-    (source,) = graph.store.facts["sources"]
-    assert source["left_out"] == {
+    assert source_of(graph)["left_out"] == {
         "broken symbolic link": 2,
         "name in the archive that is too long, or in more than 100 folders": 2,
     }
@@ -285,7 +279,7 @@ def test_links_and_names_that_no_file_can_have_are_left_out(tmp_path: Path) -> N
 def test_archive_bomb_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """With 1 MB in the place of 268 MB, and at 200 times the size; the member is named."""
     monkeypatch.setattr(sources, "ALWAYS_UNPACKED", 1 << 20)
-    members = [(HOME[0], b"0", HOME[1]), ("a.html", b"0", ""), ("big.html", b"0", " " * (3 << 20))]
+    members = [*TWO, ("big.html", b"0", " " * (3 << 20))]
     content = gzip.compress(tar_of(members)) if kind == "tar" else zip_of(members)
     told = (
         r"'big\.html' in .*site\.tar unpacks to more than 1\.\d* MB\. .*200 times.*FILE|site\.tar$"
@@ -298,16 +292,12 @@ def test_archive_bomb_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k
 
 
 def test_a_page_of_more_than_32_mib_is_left_out_of_archives_and_folders(tmp_path: Path) -> None:
-    members = [(HOME[0], b"0", HOME[1]), ("a.html", b"0", ""), ("b.html", b"0", " " * (33 << 20))]
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    for name, _, text in members:
-        (folder / name).write_text(text)
+    members = [*TWO, ("b.html", b"0", " " * (33 << 20))]
+    folder = written(tmp_path / "folder", {name: text for name, _, text in members})
     (tmp_path / "site.tar.gz").write_bytes(gzip.compress(tar_of(members), 1))
     for path in (folder, tmp_path / "site.tar.gz"):
         graph = cocite.ingest(path, tmp_path / "g", overwrite=True)
-        (source,) = graph.store.facts["sources"]
-        assert source["left_out"] == {"page of more than 33,554,432 bytes": 1}
+        assert source_of(graph)["left_out"] == {"page of more than 33,554,432 bytes": 1}
         assert set(links(graph)) == {("index.html", "a.html")}
 
 
@@ -341,19 +331,16 @@ def test_headers_that_ask_for_memory_are_refused(tmp_path: Path, content: bytes)
 
 def test_sparse_files_and_devices_are_left_out(tmp_path: Path) -> None:
     """A sparse file of any size is a few bytes; none of its zeros is read."""
-    members = tar_of([(HOME[0], b"0", HOME[1]), ("a.html", b"0", "")])
+    members = tar_of(TWO)
     sparse = member("b.html", SPARSE, b"", real=1 << 60)
     made = members[:-1024] + sparse + bytes(1024)
     graph = ingested(tmp_path, made)
-    (source,) = graph.store.facts["sources"]
-    assert source["left_out"] == {"sparse file": 1}
+    assert source_of(graph)["left_out"] == {"sparse file": 1}
 
 
 def test_archives_within_archives_are_files(tmp_path: Path) -> None:
     inner = gzip.compress(tar_of([("c.html", b"0", "x")]))
-    pages: list[Member] = [(HOME[0], b"0", HOME[1]), ("a.html", b"0", "")]
-    members = [*pages, ("inner.tar.gz", b"0", inner)]
-    assert ingested(tmp_path, tar_of(members)).nodes == 2
+    assert ingested(tmp_path, tar_of([*TWO, ("inner.tar.gz", b"0", inner)])).nodes == 2
 
 
 # -- packed inputs that are no archives ----------------------------------------------------

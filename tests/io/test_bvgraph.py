@@ -16,7 +16,7 @@ from cocite import Graph
 from cocite.errors import InputError, ResourceError
 from cocite.io.readers import bvgraph
 from cocite.kernels import bvgraph as k
-from tests.io.plain import links, nothing_left
+from tests.io.plain import links, nothing_left, source_of
 from tests.oracles.bvgraph import FLAGS, Writer, coded, packed
 
 LISTS = [[1, 2, 3, 4, 9], [], [1, 2, 3, 4, 5, 6, 9], [0], [1, 2, 9], [], [5, 6], [0, 9], [], []]
@@ -43,8 +43,7 @@ def test_either_file_may_be_named_or_their_name(tmp_path: Path, name: str) -> No
     graph = stored(tmp_path / name)
     assert sorted(links(graph)) == pairs(LISTS)
     assert list(graph.names) == list(map(str, range(10)))  # 8 has no link
-    (source,) = graph.store.facts["sources"]
-    assert source["read_as"].endswith(": BVGraph, 10 nodes, numbered from 0")
+    assert source_of(graph)["read_as"].endswith(": BVGraph, 10 nodes, numbered from 0")
     assert graph.info().rows == len(pairs(LISTS))
 
 
@@ -132,8 +131,7 @@ def test_nodes_are_named_by_the_urls_beside(tmp_path: Path) -> None:
     graph = stored(tmp_path / "web")
     wanted = [(urls[0], urls[1]), (urls[0], urls[2]), (urls[1], urls[0])]
     assert sorted(links(graph)) == sorted(wanted)
-    (source,) = graph.store.facts["sources"]
-    assert source["read_as"] == "web.graph: BVGraph, 3 nodes, named by web.urls.gz"
+    assert source_of(graph)["read_as"] == "web.graph: BVGraph, 3 nodes, named by web.urls.gz"
     (tmp_path / "web.urls.gz").write_bytes(b"a\nb\n")
     with pytest.raises(InputError, match=r"web\.urls\.gz has 2 names .* but the graph has 3"):
         stored(tmp_path / "web")
@@ -177,16 +175,10 @@ def test_a_cut_or_changed_file_is_named_with_its_place(tmp_path: Path) -> None:
     Writer().write(tmp_path / "web", LISTS)
     path = tmp_path / "web.graph"
     whole = path.read_bytes()
-    path.write_bytes(whole[:5])
-    match = r"web\.graph is damaged.* of node 2, at byte 2, are invalid"
-    with pytest.raises(InputError, match=match):
-        stored(path)
-    path.write_bytes(b"")
-    with pytest.raises(InputError, match="of node 0, at byte 0"):
-        stored(path)
-    path.write_bytes(bytes(100))
-    with pytest.raises(InputError, match="of node 0, at byte 0"):
-        stored(path)
+    for content, at in ((whole[:5], "node 2, at byte 2"), (b"", "node 0"), (bytes(100), "node 0")):
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=rf"web\.graph is damaged.* of {at}.*, are invalid"):
+            stored(path)
 
 
 def test_what_lies_beside_a_graph_leads_to_it(tmp_path: Path) -> None:
@@ -194,16 +186,6 @@ def test_what_lies_beside_a_graph_leads_to_it(tmp_path: Path) -> None:
     (tmp_path / "web.graph").unlink()
     with pytest.raises(InputError, match=r"web\.graph does not exist: a BVGraph has two files"):
         stored(tmp_path / "web.properties")
-    Writer().write(tmp_path / "web", LISTS)
-    with pytest.raises(InputError, match="BVGraph, whose links have no weights"):
-        stored(tmp_path / "web.properties", weight_column="3")
-
-
-def test_a_graph_may_be_named_for_its_nodes(tmp_path: Path) -> None:
-    Writer().write(tmp_path / "web", LISTS)
-    (tmp_path / "links.tsv").write_text("3\t12\n")
-    graph = stored(tmp_path / "links.tsv", nodes=tmp_path / "web.graph")
-    assert list(graph.names) == [*map(str, range(10)), "12"]
 
 
 @pytest.mark.parametrize("code", ["UNARY", "GAMMA", "DELTA", "ZETA", "NIBBLE", "GOLOMB"])

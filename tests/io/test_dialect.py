@@ -7,7 +7,7 @@ import pytest
 
 import cocite
 from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
-from tests.io.plain import links, nothing_left, read
+from tests.io.plain import links, nothing_left, read, source_of, weights_of
 
 PAGES = "".join(f"page{i}.html,http://a.org/{i + 1}\n" for i in range(5))
 PEOPLE = "Ann,Bob\nBob,Cy\nCy,Dan\n"
@@ -29,7 +29,7 @@ PEOPLE = "Ann,Bob\nBob,Cy\nCy,Dan\n"
 )
 def test_titles_are_no_nodes_by_hint(tmp_path: Path, content: str, first: tuple[str, str]) -> None:
     graph = read(tmp_path, content, "links.csv")
-    (source,) = graph.store.facts["sources"]
+    source = source_of(graph)
     assert source["header"]
     assert not {*first} & {*graph.names}
     assert (
@@ -60,8 +60,7 @@ def test_titles_are_no_nodes_by_hint(tmp_path: Path, content: str, first: tuple[
 )
 def test_a_first_link_is_not_lost(tmp_path: Path, content: str) -> None:
     graph = read(tmp_path, content, "links.csv")
-    (source,) = graph.store.facts["sources"]
-    assert not source["header"]
+    assert not source_of(graph)["header"]
     assert graph.info().rows == content.count("\n")
 
 
@@ -112,8 +111,7 @@ def test_named_columns_are_the_link(tmp_path: Path, titles: str, row: str, link:
 )
 def test_titles_that_do_not_name_the_ends_leave_the_first_two(tmp_path: Path, content: str) -> None:
     graph = read(tmp_path, content, "links.csv")
-    (source,) = graph.store.facts["sources"]
-    assert source["taken"] == [0, 1]
+    assert source_of(graph)["taken"] == [0, 1]
 
 
 def test_no_header_is_no_header_whatever_the_first_row_says(tmp_path: Path) -> None:
@@ -124,9 +122,7 @@ def test_no_header_is_no_header_whatever_the_first_row_says(tmp_path: Path) -> N
 def test_the_weight_is_none_of_the_titled_ends(tmp_path: Path) -> None:
     content = "id,source,target,weight\n1,a,b,2.5\n2,b,c,0.5\n"
     graph = read(tmp_path, content, "links.csv", weight_column="weight")
-    assert links(graph) == [("a", "b"), ("b", "c")]
-    assert graph.in_weights is not None
-    assert graph.in_weights.tolist() == [2.5, 0.5]
+    assert weights_of(graph) == {("a", "b"): 2.5, ("b", "c"): 0.5}
     with pytest.raises(UsageError, match=r"twice\. The link is in 'source' and 'target' unless"):
         read(tmp_path, content, "links.csv", weight_column="target")
 
@@ -138,7 +134,7 @@ def test_columns_of_parquet_are_found_by_their_names(tmp_path: Path) -> None:
     duckdb.execute(f"COPY (SELECT 1 AS id, 'b' AS target, 'a' AS source) TO '{path}'")
     graph = cocite.ingest(path, tmp_path / "out.graph")
     assert links(graph) == [("a", "b")]
-    assert "columns 'source' and 'target'" in graph.store.facts["sources"][0]["read_as"]
+    assert "columns 'source' and 'target'" in source_of(graph)["read_as"]
     graph = cocite.ingest(path, tmp_path / "out.graph", columns="target,source", overwrite=True)
     assert links(graph) == [("b", "a")]
 

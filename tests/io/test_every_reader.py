@@ -15,9 +15,9 @@ import duckdb
 import pytest
 
 import cocite
-from cocite.errors import CociteError, InputError
-from cocite.io.readers.formats import readers
-from tests.io.plain import links, nothing_left
+from cocite.errors import CociteError, InputError, UsageError
+from cocite.io.readers.formats import reader_at, readers
+from tests.io.plain import links, nothing_left, written
 from tests.io.test_archives import tarred
 from tests.io.test_mediawiki import dump
 from tests.io.test_spreadsheet import Cell, workbook
@@ -61,41 +61,32 @@ PAGES = {
 }
 
 
+def folder(files: dict[str, str]) -> Callable[[Path], object]:
+    return lambda path: written(path, files)
+
+
+def of_nodes(row: str) -> dict[str, str]:
+    """The names a to c, each with a row for each of its links."""
+    return {
+        "abc"[node]: "".join(row.format("abc"[b]) for a, b in LINKS if a == node)
+        for node in range(3)
+    }
+
+
 def notes(*names: str) -> Callable[[Path], object]:
     """A folder with the notes a to c, and empty ones."""
-
-    def write(path: Path) -> None:
-        path.mkdir()
-        for node, name in enumerate("abc"):
-            text = "".join(f"[[{'abc'[b]}]]\n" for a, b in LINKS if a == node)
-            (path / f"{name}.md").write_text(text)
-        for name in names:
-            (path / name).write_text("")
-
-    return write
+    texts = of_nodes("[[{}]]\n")
+    return folder({f"{name}.md": text for name, text in texts.items()} | dict.fromkeys(names, ""))
 
 
 def site(*names: str) -> Callable[[Path], object]:
     """A folder with the pages 0.html to 2.html, and empty ones."""
-
-    def write(path: Path) -> None:
-        path.mkdir()
-        for name, content in (PAGES | dict.fromkeys(names, "")).items():
-            (path / name).write_text(content)
-
-    return write
+    return folder(PAGES | dict.fromkeys(names, ""))
 
 
 def code(more: str = "") -> Callable[[Path], object]:
     """A folder with the files a.py, b.py and c.py."""
-
-    def write(path: Path) -> None:
-        path.mkdir()
-        for node, name in enumerate("abc"):
-            text = "".join(f"import {'abc'[b]}\n" for a, b in LINKS if a == node)
-            (path / f"{name}.py").write_text(text + more)
-
-    return write
+    return folder({f"{name}.py": text + more for name, text in of_nodes("import {}\n").items()})
 
 
 def bvgraph(cut: int = 0) -> Callable[[Path], object]:
@@ -124,10 +115,8 @@ def warc() -> bytes:
 def wiki(more: bytes = b"") -> bytes:
     pages = [(i, 0, name, 0) for i, name in enumerate("ABC", 1)]
     old = [(a + 1, 0, "ABC"[b], 0) for a, b in LINKS]
-    columns = b"CREATE TABLE `page` (\n" + b"".join(
-        b"  `%s` int,\n" % name
-        for name in (b"page_id", b"page_namespace", b"page_title", b"page_is_redirect")
-    )
+    names = (b"page_id", b"page_namespace", b"page_title", b"page_is_redirect")
+    columns = b"CREATE TABLE `page` (\n" + b"".join(b"  `%s` int,\n" % name for name in names)
     rows = b",".join(b"(%d,%d,'%s',%d)" % (i, n, t.encode(), r) for i, n, t, r in pages)
     table = columns + b"  PRIMARY KEY (`page_id`)\n);\nINSERT INTO `page` VALUES " + rows + b";\n"
     return table + more + dump("redirect", []) + dump("pagelinks", old, "old")
@@ -147,17 +136,21 @@ def lock(needs: dict[str, list[str]]) -> str:
     return 'version = 1\nrequires-python = ">=3.11"\n\n' + text
 
 
-def graphml(end: str, names: Sequence[str] = "abc") -> str:
+def edges(names: Sequence[str]) -> tuple[str, str]:
+    """Nodes and links as elements of GraphML and GEXF."""
     nodes = "".join(f'<node id="{name}"/>\n' for name in names)
-    edges = texts('<edge source="{0}" target="{1}"/>\n')
-    return f'<graphml xmlns="x"><graph edgedefault="directed">\n{nodes}{edges}{end}'
+    return nodes, texts('<edge source="{0}" target="{1}"/>\n')
+
+
+def graphml(end: str, names: Sequence[str] = "abc") -> str:
+    nodes, links = edges(names)
+    return f'<graphml xmlns="x"><graph edgedefault="directed">\n{nodes}{links}{end}'
 
 
 def gexf(end: str, names: Sequence[str] = "abc") -> str:
-    nodes = "".join(f'<node id="{name}"/>\n' for name in names)
-    edges = texts('<edge source="{0}" target="{1}"/>\n')
-    graph = f'<gexf xmlns="x"><graph defaultedgetype="directed"><nodes>\n{nodes}</nodes><edges>\n'
-    return graph + edges + end
+    nodes, links = edges(names)
+    head = '<gexf xmlns="x"><graph defaultedgetype="directed"><nodes>'
+    return f"{head}\n{nodes}</nodes><edges>\n{links}{end}"
 
 
 def gml(end: str) -> str:
@@ -274,7 +267,7 @@ NO_LINKS = {"sitemap"}
 """Readers whose input names pages, and not links: ``test_sitemap.py``."""
 
 
-def written(folder: Path, name: str, content: str | bytes | Callable[[Path], object]) -> Path:
+def put(folder: Path, name: str, content: str | bytes | Callable[[Path], object]) -> Path:
     path = folder / name
     if callable(content):
         content(path)
@@ -286,7 +279,7 @@ def written(folder: Path, name: str, content: str | bytes | Callable[[Path], obj
 @pytest.mark.parametrize("reader", SAMPLES)
 def test_links_come_back_as_they_were_written(reader: str, tmp_path: Path) -> None:
     sample = SAMPLES[reader]
-    path = written(tmp_path, sample.name, sample.content)
+    path = put(tmp_path, sample.name, sample.content)
     for form in ("auto", reader) if reader not in TOLD else (reader,):
         graph = cocite.ingest(path, tmp_path / form, input_format=form)
         wanted = sorted((sample.called[a], sample.called[b]) for a, b in LINKS)
@@ -296,12 +289,35 @@ def test_links_come_back_as_they_were_written(reader: str, tmp_path: Path) -> No
 @pytest.mark.parametrize("reader", SAMPLES)
 def test_malformed_input_is_named_with_its_place(reader: str, tmp_path: Path) -> None:
     sample = SAMPLES[reader]
-    path = written(tmp_path, sample.name, sample.broken)
+    path = put(tmp_path, sample.name, sample.broken)
     with pytest.raises(InputError) as refused:
         cocite.ingest(path, tmp_path / "out.graph", input_format=reader)
     assert re.search(sample.at, str(refused.value)), refused.value
     assert str(path.parent) in str(refused.value)
     assert isinstance(refused.value, CociteError)
+    assert nothing_left(tmp_path)
+
+
+@pytest.mark.parametrize("reader", SAMPLES)
+def test_a_file_of_links_names_nodes_too(reader: str, tmp_path: Path) -> None:
+    sample = SAMPLES[reader]
+    path = put(tmp_path, sample.name, sample.content)
+    (tmp_path / "one.tsv").write_text("x\ty\n")
+    graph = cocite.ingest(tmp_path / "one.tsv", tmp_path / "g", nodes=path)
+    # A file of nodes that is no adjacency list for sure is a name a line.
+    named = ["a: b c", "b: c", "c: a"] if reader == "adjacency" else sample.called
+    assert sorted(graph.names) == sorted(["x", "y", *named])
+
+
+@pytest.mark.parametrize("reader", SAMPLES)
+def test_columns_are_refused_where_there_are_none(reader: str, tmp_path: Path) -> None:
+    sample, found = SAMPLES[reader], reader_at(readers()[reader])
+    path = put(tmp_path, sample.name, sample.content)
+    wrong = {"columns": "1,2"} if not found.columns else {"weight_column": "3"}
+    what = "which has no columns" if not found.columns else "whose links have no weights"
+    if not (found.columns and found.weights):
+        with pytest.raises((UsageError, InputError), match=f"is {found.title}, {what}"):
+            cocite.ingest(path, tmp_path / "out.graph", input_format=reader, **wrong)
     assert nothing_left(tmp_path)
 
 

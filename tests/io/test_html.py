@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +13,6 @@ from typing import Any
 import pytest
 
 import cocite
-from cocite import Graph
 from cocite.cli.main import main
 from cocite.errors import InputError, MalformedRow, OutputExists, UnrecognizedInput, UsageError
 from cocite.io.readers.html import page as html_page
@@ -22,41 +20,15 @@ from cocite.io.readers.html import parsers as html_pages
 from cocite.io.readers.html.page import decoded, links_of
 from cocite.io.readers.html.parsers import HtmlPage, Pages
 from cocite.io.readers.html.site import Site
-from tests.io.plain import links, nothing_left
-
-MakeSite = Callable[[Mapping[str, str | bytes]], Path]
-
-
-@pytest.fixture
-def site(tmp_path: Path) -> MakeSite:
-    """A folder with these files."""
-
-    def make(files: Mapping[str, str | bytes]) -> Path:
-        for name, content in files.items():
-            path = tmp_path / "site" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return tmp_path / "site"
-
-    return make
-
-
-def read(folder: Path, **options: Any) -> tuple[set[tuple[str, str]], dict[str, Any]]:
-    """The links, those of a page to itself too, and what the manifest says of the folder."""
-    graph = graph_of(folder, keep_self_loops=True, **options)
-    (source,) = graph.store.facts["sources"]
-    return set(links(graph)), source
-
-
-def graph_of(folder: Path, **options: Any) -> Graph:
-    return cocite.ingest(folder, folder.with_name("out.graph"), overwrite=True, **options)
+from tests.io.plain import MakeFolder, graph_of, nothing_left, titles_of
+from tests.io.plain import read_path as read
 
 
 def anchors(*urls: str) -> str:
     return "".join(f'<a href="{url}">x</a>' for url in urls)
 
 
-def test_urls_lead_where_a_browser_goes(site: MakeSite) -> None:
+def test_urls_lead_where_a_browser_goes(site: MakeFolder) -> None:
     """Relative ones, from the root, with query and fragment, encoded, by folder, with ``..``."""
     folder = site(
         {
@@ -76,20 +48,11 @@ def test_urls_lead_where_a_browser_goes(site: MakeSite) -> None:
         }
     )
     found, source = read(folder)
+    home, guide, install = "index.html", "guide/index.htm", "guide/install.html"
     assert found == {
-        ("index.html", "guide/index.htm"),
-        ("index.html", "guide/install.html"),
-        ("index.html", "a b.html"),
-        ("index.html", "index.html"),
-        ("index.html", "café.html"),
-        ("guide/index.htm", "guide/install.html"),
-        ("guide/index.htm", "index.html"),
-        ("guide/index.htm", "guide/index.htm"),
-        ("guide/install.html", "guide/index.htm"),
-        ("guide/install.html", "a b.html"),
-        ("a b.html", "index.html?p=2"),
-        ("a b.html", "index.html"),
-        ("index.html?p=2", "café.html"),
+        *((home, each) for each in (guide, install, "a b.html", home, "café.html")),
+        *((guide, install), (guide, home), (guide, guide), (install, guide), (install, "a b.html")),
+        *(("a b.html", "index.html?p=2"), ("a b.html", home), ("index.html?p=2", "café.html")),
     }
     assert source["others"] == {
         "broken": 2,  # GUIDE/x.html and old/
@@ -100,7 +63,7 @@ def test_urls_lead_where_a_browser_goes(site: MakeSite) -> None:
     assert source["pages"] == 6
 
 
-def test_base_moves_all_urls_and_the_first_one_counts(site: MakeSite) -> None:
+def test_base_moves_all_urls_and_the_first_one_counts(site: MakeFolder) -> None:
     folder = site(
         {
             "a/page.html": '<base target=_top><base href="../b/"><base href="/c/">'
@@ -110,15 +73,12 @@ def test_base_moves_all_urls_and_the_first_one_counts(site: MakeSite) -> None:
         }
     )
     found, source = read(folder)
-    assert found == {
-        ("a/page.html", "b/other.html"),
-        ("a/page.html", "b/index.html"),
-        ("b/index.html", "b/other.html"),
-    }
+    other, home = "b/other.html", "b/index.html"
+    assert found == {("a/page.html", other), ("a/page.html", home), (home, other)}
     assert source["others"] == {"to other sites": 1}
 
 
-def test_links_are_told_apart_by_their_tags(site: MakeSite) -> None:
+def test_links_are_told_apart_by_their_tags(site: MakeFolder) -> None:
     page = (
         '<a href=b.html>b</a><map><area href="c.html"></map><iframe src="d.html"></iframe>'
         '<iframe src=""></iframe><iframe srcdoc="x"></iframe><a name="x">none</a>'
@@ -173,13 +133,13 @@ def test_encodings_are_called_as_on_the_web() -> None:
         assert decoded(page).endswith(text)
 
 
-def test_links_in_other_encodings_lead_to_pages(site: MakeSite) -> None:
+def test_links_in_other_encodings_lead_to_pages(site: MakeFolder) -> None:
     page = '<meta charset="windows-1251">' + anchors("о-нас.html")
     folder = site({"a.html": page.encode("cp1251"), "о-нас.html": b""})
     assert read(folder)[0] == {("a.html", "о-нас.html")}
 
 
-def test_copies_are_the_page_that_they_name(site: MakeSite) -> None:
+def test_copies_are_the_page_that_they_name(site: MakeFolder) -> None:
     """By a canonical link, or by sending the browser there; not those that name each other."""
     canonical = '<link rel="alternate canonical" href="{}">'
     folder = site(
@@ -198,11 +158,8 @@ def test_copies_are_the_page_that_they_name(site: MakeSite) -> None:
     )
     found, source = read(folder)
     assert found == {
-        ("index.html", "page.html"),
-        ("index.html", "x.html"),
-        ("index.html", "self.html"),
-        ("page.html", "y.html"),
-        ("page.html", "index.html"),
+        *(("index.html", each) for each in ("page.html", "x.html", "self.html")),
+        *(("page.html", "y.html"), ("page.html", "index.html")),
     }
     assert (source["pages"], source["copies"]) == (7, 3)
     found, source = read(folder, ignore_canonical=True)
@@ -210,7 +167,7 @@ def test_copies_are_the_page_that_they_name(site: MakeSite) -> None:
     assert (source["pages"], source["copies"]) == (10, 0)
 
 
-def test_links_by_the_url_of_the_site_are_inside(site: MakeSite) -> None:
+def test_links_by_the_url_of_the_site_are_inside(site: MakeFolder) -> None:
     """It is found out by the canonical links of pages, or told."""
     home = "https://www.example.org/docs/"
     url = '<link rel=canonical href="' + home + '{}">'
@@ -223,11 +180,8 @@ def test_links_by_the_url_of_the_site_are_inside(site: MakeSite) -> None:
         }
     )
     wanted = {
-        ("index.html", "a.html"),
-        ("index.html", "b.html"),
-        ("a.html", "index.html"),
-        ("c/index.html", "b.html"),
-        ("c/index.html", "a.html"),
+        *(("index.html", "a.html"), ("index.html", "b.html"), ("a.html", "index.html")),
+        *(("c/index.html", "b.html"), ("c/index.html", "a.html")),
     }
     found, source = read(folder)
     assert found == wanted
@@ -243,16 +197,14 @@ def test_links_by_the_url_of_the_site_are_inside(site: MakeSite) -> None:
         read(folder, site="docs")
 
 
-def test_pages_outside_are_nodes_if_asked_for(site: MakeSite) -> None:
+def test_pages_outside_are_nodes_if_asked_for(site: MakeFolder) -> None:
     folder = site({"a.html": anchors("https://example.org/x#y", "b.html"), "b.html": ""})
-    assert read(folder, keep_external=True)[0] == {
-        ("a.html", "https://example.org/x"),
-        ("a.html", "b.html"),
-    }
-    assert read(folder)[0] == {("a.html", "b.html")}
+    inside, outside = ("a.html", "b.html"), ("a.html", "https://example.org/x")
+    assert read(folder, keep_external=True)[0] == {inside, outside}
+    assert read(folder)[0] == {inside}
 
 
-def test_navigation_can_be_left_out(site: MakeSite) -> None:
+def test_navigation_can_be_left_out(site: MakeFolder) -> None:
     """What stands in its elements, beside main, or on nearly all of ten pages or more."""
     pages = {
         f"{i}.html": f"<header>{anchors('nav.html')}</header><div>{anchors('all.html')}"
@@ -271,9 +223,8 @@ def test_navigation_can_be_left_out(site: MakeSite) -> None:
     assert found - {(f"{i}.html", f"{i + 1}.html") for i in range(12)} == {
         (f"{i}.html", "all.html") for i in range(1, 12)
     }
-    (folder / "beside.html").unlink()
-    (folder / "nav.html").unlink()
-    (folder / "12.html").unlink()
+    for gone in ("beside", "nav", "12"):
+        (folder / f"{gone}.html").unlink()
     (folder / "all.html").write_text(anchors("all.html"))
     found, source = read(folder, links="main")
     assert found == {(f"{i}.html", f"{i + 1}.html") for i in range(11)}
@@ -286,7 +237,7 @@ def test_navigation_can_be_left_out(site: MakeSite) -> None:
         read(folder, links="some")
 
 
-def test_broken_links_are_reported(site: MakeSite, capsys: pytest.CaptureFixture[str]) -> None:
+def test_broken_links_are_reported(site: MakeFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder = site({"a.html": anchors("no\tne.html#x", "http://[", "a.html"), "b.html": "\0\1\2"})
     report = folder.with_name("broken.tsv")
     out = str(folder.with_name("g"))
@@ -309,7 +260,7 @@ def test_broken_links_are_reported(site: MakeSite, capsys: pytest.CaptureFixture
     assert rows[0] == "page,what,written,leads to"
 
 
-def test_nothing_outside_of_the_folder_is_read(site: MakeSite) -> None:
+def test_nothing_outside_of_the_folder_is_read(site: MakeFolder) -> None:
     """Neither by ``..``, encoded or not, nor by links of the file system, or by circles of them."""
     folder = site(
         {
@@ -326,19 +277,15 @@ def test_nothing_outside_of_the_folder_is_read(site: MakeSite) -> None:
     outside.mkdir()
     (outside / "secret.html").write_text(anchors("../site/a.html"))
     (folder.with_name("secret.html")).write_text("")
-    (folder / "latest").symlink_to("v2")
-    (folder / "alias.html").symlink_to("v2/x.html")
-    (folder / "loop").symlink_to(".")
-    (folder / "out").symlink_to(outside)
-    (folder / "gone.html").symlink_to("nowhere.html")
-    (folder / "self.html").symlink_to("self.html")
+    for name, target in (
+        *(("latest", "v2"), ("alias.html", "v2/x.html"), ("loop", "."), ("out", str(outside))),
+        *(("gone.html", "nowhere.html"), ("self.html", "self.html")),
+    ):
+        (folder / name).symlink_to(target)
     os.mkfifo(folder / "pipe.html")
     found, source = read(folder)
-    assert found == {
-        ("a.html", "v2/x.html"),
-        ("v2/x.html", "v2/index.html"),
-        ("v2/x.html", "v2/x.html"),
-    }
+    page = "v2/x.html"
+    assert found == {("a.html", page), (page, "v2/index.html"), (page, page)}
     assert source["left_out"] == {
         "symbolic link that leads out of the folder": 1,
         "broken symbolic link": 2,
@@ -348,7 +295,7 @@ def test_nothing_outside_of_the_folder_is_read(site: MakeSite) -> None:
     assert source["others"]["broken"] == 4
 
 
-def test_vanishing_pages_are_left_out(site: MakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_vanishing_pages_are_left_out(site: MakeFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = site({"a.html": anchors("b.html", "c.html"), "b.html": "", "c.html": ""})
     real = Site.read
 
@@ -370,7 +317,7 @@ def test_vanishing_pages_are_left_out(site: MakeSite, monkeypatch: pytest.Monkey
         real(swapped, "d.html", 10)
 
 
-def test_parser_deaths(site: MakeSite, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_parser_deaths(site: MakeFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A parser that dies of a word, and sleeps at another, in the place of lexbor."""
     script = tmp_path / "parser.py"
     body = (
@@ -421,7 +368,7 @@ def test_parser_deaths(site: MakeSite, monkeypatch: pytest.MonkeyPatch, tmp_path
         assert (source["pages"], source["others"]) == (4, {"broken": 1})
 
 
-def test_threads_change_nothing_and_no_process_is_left(site: MakeSite) -> None:
+def test_threads_change_nothing_and_no_process_is_left(site: MakeFolder) -> None:
     folder = site({f"{i}.html": anchors(f"{i * 7 % 50}.html", "0.html") for i in range(50)})
     digests = {graph_of(folder, threads=threads).digest for threads in (1, 2, 5)}
     assert len(digests) == 1
@@ -436,7 +383,7 @@ def test_threads_change_nothing_and_no_process_is_left(site: MakeSite) -> None:
     assert all(process.poll() is not None for process in processes)
 
 
-def test_what_is_a_page_is_told_by_its_name_or_its_beginning(site: MakeSite) -> None:
+def test_what_is_a_page_is_told_by_its_name_or_its_beginning(site: MakeFolder) -> None:
     folder = site(
         {
             "a.HTM": anchors("b", "c.php", "d.txt", "e"),
@@ -451,7 +398,7 @@ def test_what_is_a_page_is_told_by_its_name_or_its_beginning(site: MakeSite) -> 
     assert list(graph_of(folder).names) == ["a.HTM", "b", "c.php", "f.xhtml"]
 
 
-def test_titles_are_kept(site: MakeSite) -> None:
+def test_titles_are_kept(site: MakeFolder) -> None:
     folder = site(
         {
             "a.html": "<title> Käse\n &amp; Brot</title>" + anchors("b.html"),
@@ -459,19 +406,16 @@ def test_titles_are_kept(site: MakeSite) -> None:
             "c.html": "<title>Copy</title><link rel=canonical href=a.html>",
         }
     )
-    graph = graph_of(folder)
-    titles = graph.titles
-    assert titles is not None
-    assert [titles[i] for i in range(graph.nodes)] == ["Käse & Brot", None]
+    assert titles_of(graph_of(folder)) == ["Käse & Brot", None]
 
 
-def test_pages_called_as_numbers_are_text(site: MakeSite) -> None:
+def test_pages_called_as_numbers_are_text(site: MakeFolder) -> None:
     page = "<!DOCTYPE html><html><a href='{}'>x</a></html>"
     folder = site({"1": page.format("2"), "2": page.format("1"), "index.html": ""})
     assert read(folder)[0] == {("1", "2"), ("2", "1")}
 
 
-def test_a_folder_is_a_site_if_it_holds_more_pages_than_tables(site: MakeSite) -> None:
+def test_a_folder_is_a_site_if_it_holds_more_pages_than_tables(site: MakeFolder) -> None:
     folder = site({"a.html": anchors("a.html"), "b.html": "", "data.csv": "x,y\n"})
     assert graph_of(folder).nodes == 2
     folder = site({"more.tsv": "a\tb\n", "most.tsv.gz": "a\tb\n"})
@@ -482,7 +426,7 @@ def test_a_folder_is_a_site_if_it_holds_more_pages_than_tables(site: MakeSite) -
     assert graph_of(folder).nodes == 3
 
 
-def test_what_is_no_site_is_refused(site: MakeSite) -> None:
+def test_what_is_no_site_is_refused(site: MakeFolder) -> None:
     folder = site({"a.html": anchors("a.html"), "b\nc.html": ""})
     with pytest.raises(
         UnrecognizedInput, match=r"a\.html is an HTML page, which .* name their folder"
@@ -490,8 +434,6 @@ def test_what_is_no_site_is_refused(site: MakeSite) -> None:
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"))
     with pytest.raises(UnrecognizedInput, match=r"is a file\. HTML is read as a whole site"):
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"), input_format="html")
-    with pytest.raises(UsageError, match="site is a folder of HTML pages, which has no columns"):
-        graph_of(folder, columns="1,2")
     with pytest.raises(MalformedRow, match="control character in a name"):
         graph_of(folder)
     assert graph_of(folder, bad_rows="few").nodes == 1
@@ -506,21 +448,14 @@ def test_what_is_no_site_is_refused(site: MakeSite) -> None:
         graph_of(folder)
 
 
-def test_missing_library_is_named(site: MakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_library_is_named(site: MakeFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "selectolax", None)
     with pytest.raises(UsageError, match=r"needs selectolax, .*: pip install .*\[html\]'"):
         graph_of(site({"a.html": anchors("a.html")}))
     assert nothing_left(Path(site({})).parent)
 
 
-def test_nodes_may_be_the_pages_of_a_folder(site: MakeSite, tmp_path: Path) -> None:
-    folder = site({"a.html": "", "b.html": ""})
-    (tmp_path / "links.tsv").write_text("a.html\tc.html\n")
-    graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", nodes=folder)
-    assert list(graph.names) == ["a.html", "b.html", "c.html"]
-
-
-def test_links_count_as_often_as_they_stand(site: MakeSite) -> None:
+def test_links_count_as_often_as_they_stand(site: MakeFolder) -> None:
     folder = site({"a.html": anchors("b.html", "b.html#x", "c.html"), "b.html": "", "c.html": ""})
     weights = graph_of(folder, count_duplicates=True).in_weights
     assert weights is not None
@@ -528,7 +463,7 @@ def test_links_count_as_often_as_they_stand(site: MakeSite) -> None:
 
 
 def test_a_page_is_asked_for_by_its_path(
-    site: MakeSite, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    site: MakeFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As shells complete it, from where one is, or from the folder; a folder is its index page."""
     pages = {f"guide/{i}.html": anchors("index.html", "a.html") for i in range(4)}
@@ -559,7 +494,7 @@ def test_a_page_is_asked_for_by_its_path(
 
 
 @pytest.mark.process
-def test_an_interruption_ends_the_parsers(site: MakeSite, tmp_path: Path) -> None:
+def test_an_interruption_ends_the_parsers(site: MakeFolder, tmp_path: Path) -> None:
     """As Ctrl-C does; what is left of them would be seen by the pipe that they hold open."""
     folder = site({f"{i}.html": anchors(*(f"{j}.html" for j in range(400))) for i in range(400)})
     code = (
@@ -582,7 +517,7 @@ def test_an_interruption_ends_the_parsers(site: MakeSite, tmp_path: Path) -> Non
     assert nothing_left(tmp_path)
 
 
-def test_unreadable_folder_is_named(site: MakeSite, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unreadable_folder_is_named(site: MakeFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = site({"a.html": "", "b/c.html": ""})
 
     def refused(path: Any) -> Any:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite.cli.main import main
 from cocite.errors import CociteError, InputError
-from tests.io.plain import links, nothing_left, titles_of
+from tests.io.plain import links, nothing_left, titles_of, written
 
 SOURCE = Path(__file__).parents[2] / "src"
 FILES = {
@@ -45,19 +45,12 @@ WANTED = [
 ]
 
 
-def project(folder: Path, files: dict[str, str]) -> Path:
-    for name, content in files.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(content)
-    return folder
-
-
 def shown(graph: cocite.Graph) -> list[str]:
     return sorted(f"{a}>{b}" for a, b in links(graph))
 
 
 def test_files_link_to_what_they_import(tmp_path: Path) -> None:
-    folder = project(tmp_path / "p", FILES)
+    folder = written(tmp_path / "p", FILES)
     (folder / "away.py").symlink_to(SOURCE / "cocite" / "errors.py")
     graph = cocite.ingest(folder, tmp_path / "g")
     assert shown(graph) == sorted(WANTED)
@@ -75,7 +68,7 @@ def test_files_link_to_what_they_import(tmp_path: Path) -> None:
 def test_related_answers_for_a_file_of_the_folder_it_is_in(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(project(tmp_path / "p", FILES))
+    monkeypatch.chdir(written(tmp_path / "p", FILES))
     assert main(["related", ".", "src/app/main.py", "-k", "2", "--no-cache"]) == 0
     assert "src/app/" in capsys.readouterr().out
 
@@ -92,14 +85,10 @@ def test_imports_of_our_own_source_are_those_that_a_pattern_finds(tmp_path: Path
         ):
             for name in re.findall(r"(\w+|\*)(?: as \w+)?", names):
                 place = base.replace(".", "/")
-                tried = (f"{place}/{name}", place)
-                found = [
-                    path
-                    for each in tried
-                    for path in (f"{each}.py", f"{each}/__init__.py")
-                    if path in files
-                ]
-                wanted |= {(file, found[0])} if found and found[0] != file else set()
+                tried = (f"{place}/{name}.py", f"{place}/{name}/__init__.py")
+                tried += (f"{place}.py", f"{place}/__init__.py")
+                found = next((path for path in tried if path in files), file)
+                wanted |= {(file, found)} if found != file else set()
     assert set(links(cocite.ingest(SOURCE, tmp_path / "g"))) == wanted
 
 
@@ -110,9 +99,9 @@ def test_workspaces_link_to_those_that_they_need(tmp_path: Path) -> None:
         "packages/b/package.json": json.dumps({"name": "@me/b", "devDependencies": {"jest": "1"}}),
         "packages/c/package.json": json.dumps({"peerDependencies": {"@me/a": "1"}}),
     }
-    graph = cocite.ingest(project(tmp_path / "p", files), tmp_path / "g")
+    graph = cocite.ingest(written(tmp_path / "p", files), tmp_path / "g")
     assert shown(graph) == ["@me/a>@me/b", "c>@me/a"]
-    project(tmp_path / "p", {"packages/c/package.json": "{"})
+    written(tmp_path / "p", {"packages/c/package.json": "{"})
     with pytest.raises(InputError, match=r"packages/c/package\.json cannot be read: "):
         cocite.ingest(tmp_path / "p", tmp_path / "out.graph")
     assert nothing_left(tmp_path)
@@ -126,53 +115,34 @@ def test_workspaces_of_pnpm_link_to_those_that_they_need(tmp_path: Path) -> None
         "packages/a/package.json": json.dumps({"name": "a", "dependencies": {"b": "workspace:*"}}),
         "packages/b/package.json": json.dumps({"name": "b"}),
     }
-    graph = cocite.ingest(project(tmp_path / "p", files), tmp_path / "g")
+    graph = cocite.ingest(written(tmp_path / "p", files), tmp_path / "g")
     assert shown(graph) == ["a>b"]
-    project(tmp_path / "p", {"pnpm-workspace.yaml": "packages: ["})
+    written(tmp_path / "p", {"pnpm-workspace.yaml": "packages: ["})
     with pytest.raises(InputError, match=r"pnpm-workspace\.yaml cannot be read: "):
         cocite.ingest(tmp_path / "p", tmp_path / "out.graph", input_format="code")
 
 
 def test_a_file_that_is_no_python_is_named_or_left_out(tmp_path: Path) -> None:
-    folder = project(tmp_path / "p", FILES | {"src/app/old.py": "x = 1\nprint 'x'\n"})
+    folder = written(tmp_path / "p", FILES | {"src/app/old.py": "x = 1\nprint 'x'\n"})
     with pytest.raises(InputError, match=r"p:4: src/app/old\.py:2 cannot be parsed as Python: "):
         cocite.ingest(folder, tmp_path / "out.graph")
     assert nothing_left(tmp_path)
     graph = cocite.ingest(folder, tmp_path / "g", bad_rows="few")
     assert shown(graph) == sorted(WANTED)
     assert graph.info().bad_rows == 1
-    project(folder, {"src/app/old.py": "x\n" * 200_000})
+    written(folder, {"src/app/old.py": "x\n" * 200_000})
     with pytest.raises(InputError, match=r"old\.py:1 cannot be parsed as Python: 'more than 390,"):
         cocite.ingest(folder, tmp_path / "out.graph", memory="400MB")
 
 
-PIECES = st.sampled_from(
-    [
-        "import ",
-        "from ",
-        "a",
-        "b",
-        ".",
-        "..",
-        ",",
-        " as ",
-        "*",
-        "\n",
-        "(",
-        ")",
-        " ",
-        "\0",
-        "é",
-        "\\",
-    ]
-)
+PIECES = st.sampled_from([*("import ", "from ", " as ", "a", "b", "..", "é", "\\"), *".,*\n() \0"])
 
 
 @settings(max_examples=30)
 @given(st.lists(PIECES, max_size=20).map("".join) | st.binary(max_size=30).map(os.fsdecode))
 def test_any_text_in_a_file_makes_links_within_the_folder(tmp_path: Path, text: str) -> None:
-    folder = project(tmp_path / "p", {"a.py": "import b\n", "b.py": "", "c/d.py": "import a\n"})
-    (folder / "e.py").write_bytes(os.fsencode(text))
+    files = {"a.py": "import b\n", "b.py": "", "c/d.py": "import a\n", "e.py": os.fsencode(text)}
+    folder = written(tmp_path / "p", files)
     try:
         graph = cocite.ingest(folder, tmp_path / "g", bad_rows="few", overwrite=True)
     except CociteError:

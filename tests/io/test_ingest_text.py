@@ -20,7 +20,7 @@ import cocite
 from cocite.errors import UnrecognizedInput
 from cocite.io.readers import text as reader
 from tests.clock import wait_for
-from tests.io.plain import links, nothing_left, read
+from tests.io.plain import links, nothing_left, read, source_of
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -131,11 +131,8 @@ def test_files_and_globs_are_read_together(tmp_path: Path) -> None:
     (tmp_path / "y[1].tsv").write_text("a\tb\n")
     graph = cocite.ingest([tmp_path / "x*", tmp_path / "y[1].tsv"], tmp_path / "g")
     assert links(graph) == AB
-    assert [source["file"] for source in graph.store.facts["sources"]] == [
-        "x1.tsv",
-        "x2.csv",
-        "y[1].tsv",
-    ]
+    files = [source["file"] for source in graph.store.facts["sources"]]
+    assert files == ["x1.tsv", "x2.csv", "y[1].tsv"]
     assert graph.info().duplicates == 1
 
 
@@ -196,7 +193,7 @@ def test_one_part_of_several_may_be_empty(tmp_path: Path) -> None:
 
 def test_what_was_decided_is_reported(tmp_path: Path) -> None:
     graph = read(tmp_path, "# c\nid,from,to\n\n1,2,3\n", columns=("from", "to"))
-    (found,) = graph.store.facts["sources"]
+    found = source_of(graph)
     assert found["read_as"] == (
         "links.tsv: comma-separated, a header, 1 comment line, 3 columns of which 2 and 3 are the "
         "link"

@@ -9,7 +9,7 @@ import pytest
 
 import cocite
 from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
-from tests.io.plain import links, nothing_left, read
+from tests.io.plain import links, nothing_left, read, source_of, weights_of
 
 OBJECTS = [{"id": 1, "source": "a", "target": "b", "n": 2}, {"source": "b", "target": 7, "n": 0.5}]
 
@@ -40,14 +40,9 @@ def test_finds_links(tmp_path: Path, content: str, options: dict[str, Any], want
 
 def test_weights_are_members_too(tmp_path: Path) -> None:
     graph = read(tmp_path, lines(OBJECTS), weight_column="n")
-    assert graph.in_weights is not None
-    assert dict(zip(links(graph), graph.in_weights.tolist(), strict=True)) == {
-        ("a", "b"): 2,
-        ("b", "7"): 0.5,
-    }
-    (source,) = graph.store.facts["sources"]
+    assert weights_of(graph) == {("a", "b"): 2, ("b", "7"): 0.5}
     wanted = "links.tsv: JSON lines, 'source' and 'target' are the link and 'n' its weight"
-    assert source["read_as"] == wanted
+    assert source_of(graph)["read_as"] == wanted
 
 
 @pytest.mark.parametrize(
@@ -85,14 +80,15 @@ def test_what_is_not_clear_is_asked(tmp_path: Path) -> None:
     ):
         read(tmp_path, content)
     assert links(read(tmp_path, content, columns="a,c")) == [("x", "z")]
-    with pytest.raises(UsageError, match="no member 'd'; the first object has 'a', 'b', 'c'"):
-        read(tmp_path, content, columns="a,d")
-    with pytest.raises(UsageError, match="numbered from 1; 'a' is not a number"):
-        read(tmp_path, lines([["x", "y"]] * 2), columns="a,b")
-    with pytest.raises(InputError, match=r"links\.tsv:2: Expecting value"):
-        read(tmp_path, '[{"source": "a", "target": "b"},\n oops]')
-    with pytest.raises(InputError, match=r"links\.tsv:2: Extra data"):
-        read(tmp_path, '[["a", "b"]]\n[["b", "c"]]')
+    pairs = lines([["x", "y"]] * 2)
+    for text, columns, error, message in (
+        (content, "a,d", UsageError, "no member 'd'; the first object has 'a', 'b', 'c'"),
+        (pairs, "a,b", UsageError, "numbered from 1; 'a' is not a number"),
+        ('[{"source": "a"},\n oops]', (), InputError, r"links\.tsv:2: Expecting value"),
+        ('[["a", "b"]]\n[["b", "c"]]', (), InputError, r"links\.tsv:2: Extra data"),
+    ):
+        with pytest.raises(error, match=message):
+            read(tmp_path, text, columns=columns)
 
 
 @pytest.mark.parametrize(

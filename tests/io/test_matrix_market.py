@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
-from tests.io.plain import links, nothing_left, read
+from tests.io.plain import links, nothing_left, read, weights_of
 
 HEAD = "%%MatrixMarket matrix coordinate"
 GENERAL = HEAD + " pattern general\n"
@@ -47,8 +47,7 @@ def test_what_scipy_writes_is_read(
     assert list(graph.names) == [str(i + 1) for i in range(n)]
     assert graph.info().rows == len(wanted)
     if weight:
-        assert graph.in_weights is not None
-        assert dict(zip(links(graph), graph.in_weights.tolist(), strict=True)) == wanted
+        assert weights_of(graph) == wanted
 
 
 def test_it_says_what_a_link_is(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import sys
-from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,39 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cocite
-from cocite import Graph
 from cocite.errors import MalformedRow, UnrecognizedInput, UsageError
 from cocite.io.readers.html.site import folder_kind
 from cocite.io.readers.notes.note import EMBED, MARKDOWN, WIKI, links_of
 from cocite.io.readers.notes.vault import AMBIGUOUS, BROKEN, EXTERNAL, FILE, NO_PAGE, NOTE, Vault
-from tests.io.plain import links
-
-MakeVault = Callable[[Mapping[str, str | bytes]], Path]
-
-
-@pytest.fixture
-def vault(tmp_path: Path) -> MakeVault:
-    """A folder with these files."""
-
-    def make(files: Mapping[str, str | bytes]) -> Path:
-        for name, content in files.items():
-            path = tmp_path / "vault" / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
-        return tmp_path / "vault"
-
-    return make
-
-
-def graph_of(folder: Path, **options: Any) -> Graph:
-    return cocite.ingest(folder, folder.with_name("out.graph"), overwrite=True, **options)
-
-
-def read(folder: Path, **options: Any) -> tuple[set[tuple[str, str]], dict[str, Any]]:
-    """The links, those of a note to itself too, and what the manifest says of the folder."""
-    graph = graph_of(folder, keep_self_loops=True, **options)
-    (source,) = graph.store.facts["sources"]
-    return set(links(graph)), source
+from tests.io.plain import MakeFolder, graph_of, links, source_of, title_of
+from tests.io.plain import read_path as read
 
 
 def found_in(text: str) -> list[str]:
@@ -123,17 +95,8 @@ def test_note_title_aliases_and_tags(text: str, title: str, aliases: Any, tags: 
         ("+++\na = \n+++\n", "front matter that is not TOML"),
     ],
     ids=[
-        "aliases",
-        "object",
-        "deep",
-        "items",
-        "lines",
-        "wide",
-        "long",
-        "list",
-        "empty",
-        "template",
-        "toml",
+        *("aliases", "object", "deep", "items", "lines", "wide", "long", "list", "empty"),
+        *("template", "toml"),
     ],
 )
 def test_broken_front_matter_is_reported_and_links_are_read(front: str, fault: str) -> None:
@@ -200,8 +163,8 @@ def test_vault_finds_notes(kind: int, written: str, at: str, expected: tuple[int
     assert found.find(kind, written, at) == expected
 
 
-def test_a_vault_is_read_with_titles_tags_and_a_report(vault: MakeVault, tmp_path: Path) -> None:
-    folder = vault(
+def test_a_vault_is_read_with_titles_tags_and_a_report(site: MakeFolder, tmp_path: Path) -> None:
+    folder = site(
         {
             "Home.md": "---\ntitle: Start\n---\n[[Note]] [[gone]] [w](https://e.org/x) ![[p.png]] "
             "![](https://e.org/y.png)",
@@ -213,16 +176,11 @@ def test_a_vault_is_read_with_titles_tags_and_a_report(vault: MakeVault, tmp_pat
             "old.html": "",
         }
     )
-    expected = {
-        ("Home", "deep/er/Note"),
-        ("deep/er/Note", "Home"),
-        ("deep/er/Note", "deep/b"),
-        ("deep/er/Note", "deep/er/Note"),
-        ("deep/b", "deep/er/Note"),
-    }
-    report = tmp_path / "report.tsv"
+    note, report = "deep/er/Note", tmp_path / "report.tsv"
     found, source = read(folder, report=str(report))
-    assert found == expected - {("Home", "deep/er/Note")} | {("Home", "other/Note")}
+    assert found == {
+        *(("Home", "other/Note"), (note, "Home"), (note, "deep/b"), (note, note), ("deep/b", note))
+    }
     assert report.read_text().splitlines()[1:] == [
         "Home\tambiguous\tNote\tother/Note",
         "Home\tbroken\tgone\t",
@@ -242,22 +200,16 @@ def test_a_vault_is_read_with_titles_tags_and_a_report(vault: MakeVault, tmp_pat
     assert {*graph.names} == {
         *("Home", "deep/er/Note", "deep/b", "other/Note", "#tag", "https://e.org/x")
     }
-    assert graph.titles is not None
-    titles = {name: graph.titles[graph.names.id(name)] for name in graph.names}
-    assert titles["Home"] == "Start"
-    assert titles["deep/er/Note"] == "The note"
-    assert titles["deep/b"] == "b"
+    for name, title in (("Home", "Start"), ("deep/er/Note", "The note"), ("deep/b", "b")):
+        assert title_of(graph, name) == title
 
 
-def test_every_duplicate_is_a_row_and_names_stay_apart(vault: MakeVault) -> None:
-    folder = vault(
-        {"a.md": "[[b]] [[b]] [[b.markdown]]", "b.markdown": "", "b.md": "", "#a.md": ""}
-    )
+def test_every_duplicate_is_a_row_and_names_stay_apart(site: MakeFolder) -> None:
+    folder = site({"a.md": "[[b]] [[b]] [[b.markdown]]", "b.markdown": "", "b.md": "", "#a.md": ""})
     graph = graph_of(folder, count_duplicates=True)
     assert sorted(graph.names) == ["#a.md", "a", "b", "b.md"]
     assert set(links(graph)) == {("a", "b")}
-    (source,) = graph.store.facts["sources"]
-    assert source["rows"] == 3
+    assert source_of(graph)["rows"] == 3
 
 
 @pytest.mark.parametrize(
@@ -273,14 +225,12 @@ def test_every_duplicate_is_a_row_and_names_stay_apart(vault: MakeVault) -> None
         ([".git/a.md", "b.tsv"], ""),
     ],
 )
-def test_folder_kind_is_the_commonest(vault: MakeVault, files: list[str], kind: str) -> None:
-    assert folder_kind(vault(dict.fromkeys(files, ""))) == kind
+def test_folder_kind_is_the_commonest(site: MakeFolder, files: list[str], kind: str) -> None:
+    assert folder_kind(site(dict.fromkeys(files, ""))) == kind
 
 
-def test_a_site_that_holds_notes_says_so(vault: MakeVault) -> None:
-    folder = vault(
-        {"index.html": "<a href=b.html>b</a>", "b.html": "", "a.md": "[[c]]", "c.md": ""}
-    )
+def test_a_site_that_holds_notes_says_so(site: MakeFolder) -> None:
+    folder = site({"index.html": "<a href=b.html>b</a>", "b.html": "", "a.md": "[[c]]", "c.md": ""})
     _, source = read(folder)
     assert source["format"] == "HTML pages"
     assert source["left_out"] == {"Markdown notes (--input-format notes reads them)": 2}
@@ -289,11 +239,11 @@ def test_a_site_that_holds_notes_says_so(vault: MakeVault) -> None:
     assert source["left_out"] == {}
 
 
-def test_nothing_outside_is_read(vault: MakeVault, tmp_path: Path) -> None:
+def test_nothing_outside_is_read(site: MakeFolder, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("# Secret\n[[a]]")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "b.md").write_text("[[a]]")
-    folder = vault({"a.md": "[x](../secret.md) [[../secret]] [y](out/b.md) [[link]] [z](in/c.md)",
+    folder = site({"a.md": "[x](../secret.md) [[../secret]] [y](out/b.md) [[link]] [z](in/c.md)",
                     "real/c.md": ""})  # fmt: skip
     (folder / "link.md").symlink_to(tmp_path / "secret.md")
     (folder / "out").symlink_to(tmp_path / "out")
@@ -307,9 +257,9 @@ def test_nothing_outside_is_read(vault: MakeVault, tmp_path: Path) -> None:
     assert source["pages"] == 3
 
 
-def test_broken_notes(vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_notes(site: MakeFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cocite.io.readers.notes.reader._LARGEST", 1000)
-    folder = vault(
+    folder = site(
         {
             "a.md": "[[b]] [[long]]",
             "b.md": b"\0\0[[a]]",
@@ -330,7 +280,7 @@ def test_broken_notes(vault: MakeVault, tmp_path: Path, monkeypatch: pytest.Monk
     assert "front\tfront matter that is not YAML" in report.read_text()
 
 
-def test_note_crash(vault: MakeVault, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_note_crash(site: MakeFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = tmp_path / "dies.py"
     script.write_text(
         """import json, os, sys
@@ -344,40 +294,28 @@ while size := int.from_bytes(sys.stdin.buffer.read(8), "little"):
 """
     )
     monkeypatch.setattr("cocite.io.readers.notes.note.__file__", str(script))
-    found, source = read(vault({"a.md": "", "b.md": "die"}), threads=1)
+    found, source = read(site({"a.md": "", "b.md": "die"}), threads=1)
     assert found == {("a", "b")}
     assert source["left_out"] == {"note whose parser crashed": 1}
 
 
-def test_no_folder_of_notes_is_refused(vault: MakeVault, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = vault({"a.md": "[[a]]"})
+def test_no_folder_of_notes_is_refused(site: MakeFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = site({"a.md": "[[a]]"})
     with pytest.raises(UnrecognizedInput, match=r"is a file\. Notes are read together"):
         cocite.ingest(folder / "a.md", folder.with_name("out.graph"), input_format="notes")
-    with pytest.raises(UsageError, match="a folder of Markdown notes, which has no columns"):
-        graph_of(folder, columns="1,2")
     (folder / "a.md").unlink()
     (folder / "a.txt").write_text("")
     with pytest.raises(UnrecognizedInput, match="contains no Markdown note"):
         graph_of(folder, input_format="notes")
     with pytest.raises(UnrecognizedInput, match="without HTML pages or notes"):
         graph_of(folder)
-    vault({"a\nb.md": "", "c.md": "[[d]]", "d.md": ""})
+    site({"a\nb.md": "", "c.md": "[[d]]", "d.md": ""})
     with pytest.raises(MalformedRow, match="control character in a name"):
         graph_of(folder)
     assert graph_of(folder, bad_rows="few").nodes == 2
     monkeypatch.setitem(sys.modules, "mdit_py_plugins", None)
     with pytest.raises(UsageError, match=r"needs mdit-py-plugins, .*: pip install .*\[notes\]'"):
         graph_of(folder, bad_rows="few")
-
-
-def test_nodes_may_be_the_notes_of_a_folder(vault: MakeVault, tmp_path: Path) -> None:
-    folder = vault({"a.md": "", "b/c.md": ""})
-    (tmp_path / "l.tsv").write_text("a\tx\n")
-    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", nodes=str(folder))
-    assert sorted(graph.names) == ["a", "b/c", "x"]
-
-
-# -- a vault that is counted twice --------------------------------------------------------
 
 
 # -- anything at all ------------------------------------------------------------------------

@@ -24,6 +24,7 @@ import cocite
 from cocite import Graph
 from cocite.errors import InputError, OutputExists, UsageError
 from cocite.io.objects import columns_of
+from tests.io.plain import links as stored_links
 
 TEXTS = st.text("ab é/", min_size=1, max_size=3).map(lambda text: text.strip(" ")).filter(bool)
 IDS = st.integers(0, 9) | st.integers(2**63, 2**64 - 1)
@@ -50,13 +51,8 @@ def named(graph: Graph) -> list[Any]:
 
 def links_in(graph: Graph) -> dict[tuple[Any, Any], float]:
     """Links by names, with their weights or 1."""
-    weights = graph.in_weights
-    found = {}
-    for target in range(graph.nodes):
-        for place in range(int(graph.in_offsets[target]), int(graph.in_offsets[target + 1])):
-            weight = 1.0 if weights is None else float(weights[place])
-            found[graph.names[int(graph.in_sources[place])], graph.names[target]] = weight
-    return found
+    weights = np.ones(graph.edges) if graph.in_weights is None else graph.in_weights
+    return dict(zip(stored_links(graph), weights.tolist(), strict=True))
 
 
 @FEW
@@ -197,29 +193,36 @@ def test_graphs_of_igraph_come_back(data: st.DataObject) -> None:
         assert dict(zip(keys(back, directed), back.es["weight"], strict=True)) == weights
 
 
-def test_columns_of_all_types_are_names() -> None:
-    for column in (
-        pandas.Series(["a", "b"]),
-        pandas.Series(["a", "b"], dtype=object),
-        pandas.Series(["a", "b"], dtype="category"),
-        polars.Series(["a", "b"]),
-        polars.Series(["a", "b"], dtype=polars.Categorical),
-        pyarrow.array(["a", "b"]).dictionary_encode(),
-        pyarrow.array(["a", "b"], pyarrow.large_string()),
-    ):
+@pytest.mark.parametrize(
+    ("names", "columns"),
+    [
+        (
+            ["a", "b"],
+            [
+                *(pandas.Series(["a", "b"], dtype=kind) for kind in (None, object, "category")),
+                *(polars.Series(["a", "b"], dtype=kind) for kind in (None, polars.Categorical)),
+                pyarrow.array(["a", "b"]).dictionary_encode(),
+                pyarrow.array(["a", "b"], pyarrow.large_string()),
+            ],
+        ),
+        (
+            [3, 5],
+            [
+                *(pandas.Series([3, 5], dtype=kind) for kind in ("Int64", "uint8", "category")),
+                polars.Series([3, 5], dtype=polars.UInt16),
+                pyarrow.array([3, 5], pyarrow.int8()),
+            ],
+        ),
+    ],
+)
+def test_columns_of_all_types_are_names(names: list[Any], columns: list[Any]) -> None:
+    for column in columns:
         library = type(column).__module__.split(".")[0].replace("pyarrow", "arrow")
         graph = cocite.ingest(TABLES[library]({"x": column, "y": column}), keep_self_loops=True)
-        assert named(graph) == ["a", "b"]
-    for column in (
-        pandas.Series([3, 5], dtype="Int64"),
-        pandas.Series([3, 5], dtype="uint8"),
-        pandas.Series([3, 5], dtype="category"),
-        polars.Series([3, 5], dtype=polars.UInt16),
-        pyarrow.array([3, 5], pyarrow.int8()),
-    ):
-        library = type(column).__module__.split(".")[0].replace("pyarrow", "arrow")
-        graph = cocite.ingest(TABLES[library]({"x": column, "y": column}), keep_self_loops=True)
-        assert named(graph) == [3, 5]
+        assert named(graph) == names
+
+
+def test_arrays_batches_and_iterators_are_links() -> None:
     fields = np.array([(1, 2, 0.5)], [("a", "u4"), ("b", "u4"), ("w", "f4")])
     assert links_in(cocite.ingest(fields, weight_column="w")) == {(1, 2): 0.5}
     assert links_in(cocite.ingest(np.array([[1, 2, 0.5]]))) == {(1, 2): 0.5}
@@ -334,34 +337,27 @@ def test_what_holds_no_links_is_refused_in_words(what: str) -> None:
 
 def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
     frame = pandas.DataFrame({"a": ["x"], "b": ["y"], "c": ["z"]})
-    with pytest.raises(UsageError, match="has no column 'd'; it has 'a', 'b', 'c'"):
-        cocite.ingest(frame, columns="a,d")
-    with pytest.raises(UsageError, match="it must be two"):
-        cocite.ingest(frame, columns=["a"])
-    with pytest.raises(UsageError, match="used twice"):
-        cocite.ingest(frame, columns=["a", "a"])
-    with pytest.raises(UsageError, match="column 'c' contains text"):
-        cocite.ingest(frame, weight_column="c")
-    with pytest.raises(UsageError, match="delimiter applies to files"):
-        cocite.ingest(frame, delimiter="tab")
-    with pytest.raises(UsageError, match="int contains no links"):
-        cocite.ingest(5)
-    with pytest.raises(UsageError, match="weights are its values: omit columns and weight_c"):
-        cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), weight_column="w")
-    with pytest.raises(UsageError, match="igraph have no attribute 'cost'"):
-        cocite.ingest(igraph.Graph(2, [(0, 1)]), weight_column="cost")
-    with pytest.raises(UsageError, match=r"shape \(2, 3\)"):
-        cocite.ingest(scipy.sparse.csr_array(np.ones((2, 3))))
-    with pytest.raises(UsageError, match="2 nodes, but 1 names"):
-        cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), nodes=["a"])
-    with pytest.raises(UsageError, match="two nodes have the same name"):
-        cocite.ingest(scipy.sparse.csr_array(np.ones((2, 2))), nodes=["a", "a"])
+    square, igraphs = scipy.sparse.csr_array(np.ones((2, 2))), igraph.Graph(2, [(0, 1)])
+    wrong: list[tuple[Any, dict[str, Any], str]] = [
+        (frame, {"columns": "a,d"}, "has no column 'd'; it has 'a', 'b', 'c'"),
+        (frame, {"columns": ["a"]}, "it must be two"),
+        (frame, {"columns": ["a", "a"]}, "used twice"),
+        (frame, {"weight_column": "c"}, "column 'c' contains text"),
+        (frame, {"delimiter": "tab"}, "delimiter applies to files"),
+        (5, {}, "int contains no links"),
+        (square, {"weight_column": "w"}, "weights are its values: omit columns and weight_c"),
+        (igraphs, {"weight_column": "cost"}, "igraph have no attribute 'cost'"),
+        (scipy.sparse.csr_array(np.ones((2, 3))), {}, r"shape \(2, 3\)"),
+        (square, {"nodes": ["a"]}, "2 nodes, but 1 names"),
+        (square, {"nodes": ["a", "a"]}, "two nodes have the same name"),
+        ([("a", "b", 1.5)], {"count_duplicates": True}, "already has weights; omit count_dupl"),
+        (networkx.Graph([(1, 2)]), {"nodes": [1]}, "its nodes are its own"),
+    ]
+    for links, options, message in wrong:
+        with pytest.raises(UsageError, match=message):
+            cocite.ingest(links, **options)
     with pytest.raises(InputError, match="its weight is not a number"):
-        cocite.ingest(scipy.sparse.csr_array(-np.ones((2, 2))))
-    with pytest.raises(UsageError, match="already has weights; omit count_duplicates"):
-        cocite.ingest([("a", "b", 1.5)], count_duplicates=True)
-    with pytest.raises(UsageError, match="its nodes are its own"):
-        cocite.ingest(networkx.Graph([(1, 2)]), nodes=[1])
+        cocite.ingest(-square)
     (tmp_path / "there").mkdir()
     with pytest.raises(OutputExists):
         cocite.ingest([("a", "b")], tmp_path / "there")

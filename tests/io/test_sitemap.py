@@ -22,7 +22,8 @@ from cocite.io.readers import Source
 from cocite.io.readers.crawl import fetch
 from cocite.io.readers.crawl.sitemap import read_listed
 from tests.clock import Clock
-from tests.io.plain import links, nothing_left
+from tests.io.plain import graph_of, links, nothing_left, source_of, title_of
+from tests.io.plain import written as files
 from tests.io.test_warc import html, moved, page, written
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -115,28 +116,26 @@ def test_a_list_alone_names_no_links(tmp_path: Path) -> None:
 
 
 def test_a_list_chooses_pages_of_a_folder(tmp_path: Path) -> None:
-    folder = tmp_path / "site"
-    folder.mkdir()
-    (folder / "index.html").write_text(html("a.html", "b.html", "c.html"))
-    (folder / "a.html").write_text(html("b.html", "old.html"))
-    (folder / "b.html").write_text(html("a.html", "c.html", "index.html"))
-    (folder / "c.html").write_text(html("a.html"))
-    (folder / "old.html").write_text('<link rel=canonical href="b.html">')
+    folder = files(
+        tmp_path / "site",
+        {
+            "index.html": html("a.html", "b.html", "c.html"),
+            "a.html": html("b.html", "old.html"),
+            "b.html": html("a.html", "c.html", "index.html"),
+            "c.html": html("a.html"),
+            "old.html": '<link rel=canonical href="b.html">',
+        },
+    )
     wanted = {("index.html", "b.html"), ("b.html", "index.html")}
-    names = [
-        "https://x.org/d/",
-        "https://x.org/d/old.html",
-        "https://x.org/d/lost",
-        "https://y.org/",
-    ]
-    (tmp_path / "s.xml").write_text(sitemap(*names))
+    urls = [f"https://x.org/d/{name}" for name in ("", "old.html", "lost")]
+    (tmp_path / "s.xml").write_text(sitemap(*urls, "https://y.org/"))
     (tmp_path / "list.txt").write_text("index.html\nold.html\nlost.html\n")
     out, report = tmp_path / "g", tmp_path / "lost.tsv"
     graph = cocite.ingest(
         folder, out, pages=tmp_path / "s.xml", site="https://x.org/d/", report=report
     )
     assert set(links(graph)) == wanted
-    (source,) = graph.store.facts["sources"]
+    source = source_of(graph)
     assert source["left_out"] == {"listed pages that are not there": 2}
     assert source["others"] == {"to pages that are not listed": 4}
     assert source["pages"] == 2
@@ -162,7 +161,7 @@ def test_a_list_chooses_pages_of_an_archive(tmp_path: Path) -> None:
         ("http://a.org/a", "http://a.org/b"),
         ("http://a.org/b", "http://a.org/a"),
     }
-    (source,) = graph.store.facts["sources"]
+    source = source_of(graph)
     assert source["others"] == {"to pages that are not listed": 1}
     assert source["left_out"] == {"listed pages that are not there": 1}
     (tmp_path / "list.txt").write_text("http://b.org/a\n")
@@ -244,10 +243,8 @@ def fetched(
 ) -> tuple[set[tuple[str, str]], dict[str, Any], cocite.Graph]:
     path = folder / "sitemap.xml"
     path.write_bytes(text.encode() if isinstance(text, str) else text)
-    options = {"fetch": True, "delay": 0, "overwrite": True} | options
-    graph = cocite.ingest(path, folder / "g", **options)
-    (source,) = graph.store.facts["sources"]
-    return set(links(graph)), source, graph
+    graph = graph_of(path, **{"fetch": True, "delay": 0} | options)
+    return set(links(graph)), source_of(graph), graph
 
 
 def test_pages_are_fetched_politely(tmp_path: Path, site: Site) -> None:
@@ -286,8 +283,7 @@ def test_pages_are_fetched_politely(tmp_path: Path, site: Site) -> None:
     )
     assert site.most == 1
     assert {agent for _, _, agent in site.asked} == {f"cocite/{cocite.__version__}"}
-    assert graph.titles is not None
-    assert graph.titles[graph.names.id(u + "/a")] == "Käse"
+    assert title_of(graph, u + "/a") == "Käse"
     assert "robots.txt forbids it" in (tmp_path / "report.tsv").read_text()
 
 
@@ -476,14 +472,8 @@ def test_command_fetches(tmp_path: Path, site: Site, capsys: pytest.CaptureFixtu
     site.page("/a", "/b", title="Ay")
     site.page("/b", "/a")
     (tmp_path / "urls").write_text(f"{site.url}/a\n{site.url}/b\n")
-    command = [
-        "ingest",
-        str(tmp_path / "urls"),
-        "-o",
-        str(tmp_path / "g"),
-        "--input-format",
-        "sitemap",
-    ]
+    command = ["ingest", str(tmp_path / "urls"), "-o", str(tmp_path / "g")]
+    command += ["--input-format", "sitemap"]
     assert main(command) == 2
     assert "--fetch" in capsys.readouterr().err
     assert site.asked == []

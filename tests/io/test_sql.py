@@ -3,6 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import cocite
 from cocite.cli.main import main
 from cocite.errors import CociteError, InputError, MalformedRow, UsageError
 from cocite.io.database import address_of, connect
-from tests.io.plain import links
+from tests.io.plain import links, source_of, weights_of
 from tests.postgres import PASSWORD
 
 ROWS: list[tuple[Any, ...]] = [("a", "b", 1), ("b", "ä c", 2.5), ("ä c", "a", 1), ("a", "b", 4)]
@@ -36,40 +37,34 @@ def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Filled]:
             address = str(request.getfixturevalue("postgres"))
         else:
             address = f"{request.param}:///{tmp_path}/site.{request.param}"
-        connection = connect(address_of(address), write=True)
-        connection.execute(f"CREATE TABLE {table} ({columns})")
         made.append((address, table))
         mark = "%s" if request.param == "postgres" else "?"
-        cursor = connection.cursor()
         numbered = [(i, *row) for i, row in enumerate(rows)] if columns.startswith("id") else rows
-        for row in numbered:
-            values = ", ".join([mark] * len(row))
-            cursor.execute(f"INSERT INTO {table} VALUES ({values})", row)
-        connection.commit()
-        connection.close()
+        with closing(connect(address_of(address), write=True)) as connection:
+            connection.execute(f"CREATE TABLE {table} ({columns})")
+            values = ", ".join([mark] * len(numbered[0]))
+            connection.cursor().executemany(f"INSERT INTO {table} VALUES ({values})", numbered)
+            connection.commit()
         return address
 
     yield fill
-    for address, table in made:
-        if address.startswith("postgres"):
-            connection = connect(address_of(address), write=True)
+    for address, table in made if request.param == "postgres" else ():
+        with closing(connect(address_of(address), write=True)) as connection:
             connection.execute(f"DROP TABLE {table}")
             connection.commit()
-            connection.close()
 
 
 def test_a_table_is_read_by_the_titles_of_its_columns(filled: Filled, tmp_path: Path) -> None:
     database = filled()
     graph = cocite.ingest(database=database, table="links", output=tmp_path / "g")
     assert links(graph) == WANTED
-    (source,) = graph.store.facts["sources"]
+    source = source_of(graph)
     assert source["rows"] == 4
     assert "columns 'src' and 'dst'" in source["read_as"]
     only = cocite.ingest(
         database=database + "#links", output=tmp_path / "h", weight_column="weight"
     )
-    assert only.in_weights is not None
-    assert only.in_weights.tolist() == [1.0, 5.0, 2.5]
+    assert weights_of(only) == dict(zip(WANTED, [1.0, 5.0, 2.5], strict=True))
     turned = cocite.ingest(database=database, columns="dst,src", output=tmp_path / "i")
     assert sorted(links(turned)) == sorted((b, a) for a, b in WANTED)
 
@@ -84,8 +79,7 @@ def test_columns_that_only_their_places_tell_are_said(filled: Filled, tmp_path: 
     guessed = cocite.ingest(database=address, output=tmp_path / "g")
     named = cocite.ingest(database=address, output=tmp_path / "h", columns="a,b")
     hint = " (if others are: --columns SOURCE,TARGET)"
-    said = [graph.store.facts["sources"][0]["read_as"] for graph in (guessed, named)]
-    assert [hint in text for text in said] == [True, False]
+    assert [hint in source_of(graph)["read_as"] for graph in (guessed, named)] == [True, False]
 
 
 def test_a_query_is_read(filled: Filled, tmp_path: Path) -> None:
@@ -149,19 +143,21 @@ def test_what_is_not_there_is_said_with_what_is(filled: Filled, tmp_path: Path) 
     database = filled()
     filled([("a", "b")], "x TEXT, y TEXT", "others")
     out = tmp_path / "g"
-    with pytest.raises(UsageError, match="has no table 'pages'; it has links, others"):
-        cocite.ingest(database=database, table="pages", output=out)
-    with pytest.raises(UsageError, match=r"has 2 tables: links, others\. Name one, or a query"):
-        cocite.ingest(database=database, output=out)
-    with pytest.raises(UsageError, match="has no column 'from'; it has 'x', 'y'"):
-        cocite.ingest(database=database, table="others", columns="from,y", output=out)
-    with pytest.raises(CociteError, match=r"site\.|postgres://tester@127") as refused:
-        cocite.ingest(database=database, sql="select a, b from nothing", output=out)
-    assert PASSWORD not in str(refused.value)
-    with pytest.raises(CociteError):
-        cocite.ingest(database=database, sql="selec a", output=out)
-    with pytest.raises(CociteError):
-        cocite.ingest(database=database, sql="select 1 as a, 2 as b; select 3", output=out)
+    for given, message in (
+        ({"table": "pages"}, "has no table 'pages'; it has links, others"),
+        ({}, r"has 2 tables: links, others\. Name one, or a query"),
+        ({"table": "others", "columns": "from,y"}, "has no column 'from'; it has 'x', 'y'"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            cocite.ingest(database=database, output=out, **given)
+    for query, message in (
+        ("select a, b from nothing", r"site\.|postgres://tester@127"),
+        ("selec a", ""),
+        ("select 1 as a, 2 as b; select 3", ""),
+    ):
+        with pytest.raises(CociteError, match=message) as refused:
+            cocite.ingest(database=database, sql=query, output=out)
+        assert PASSWORD not in str(refused.value)
     assert not list(tmp_path.glob("g*"))
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import cocite
 from cocite.errors import InputError, UnrecognizedInput, UsageError
+from tests.io.plain import title_of, titles_of
 
 LINKS = [("a", "x"), ("b", "x"), ("c", "x"), ("a", "y"), ("b", "y"), ("z", "y")]
 TITLES = {"x": "The X", "y": " The   Y ", "nobody": "Nothing", "a": None}
@@ -38,19 +39,18 @@ FORMS: dict[str, Callable[[], Any]] = {
 }
 
 
-def titles_of(graph: cocite.Graph) -> dict[str, str]:
-    assert graph.titles is not None
-    found = {name: graph.titles[graph.names.id(name)] for name in graph.names}
-    return {name: title for name, title in found.items() if title is not None}
+def titled(graph: cocite.Graph) -> dict[str, str]:
+    found = zip(graph.names, titles_of(graph), strict=True)
+    return {name: title for name, title in found if title is not None}
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_form_of_titles(tmp_path: Path, form: str) -> None:
-    assert titles_of(cocite.ingest(LINKS, titles=FORMS[form]())) == MEANT
+    assert titled(cocite.ingest(LINKS, titles=FORMS[form]())) == MEANT
     file = tmp_path / "links.tsv"
     file.write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
     graph = cocite.ingest(file, titles=FORMS[form]())
-    assert titles_of(graph) == MEANT
+    assert titled(graph) == MEANT
     assert cocite.info(graph.path).facts()["names"] == "text"
 
 
@@ -68,17 +68,13 @@ def test_files_of_titles_and_names_that_are_no_text(tmp_path: Path) -> None:
     (tmp_path / "titles.tsv").write_text("1\tOne\n2\tTwo\n")
     links = [(1, 2), (3, 2), (1, 4)]
     graph = cocite.ingest(links, titles=tmp_path / "titles.tsv")
-    assert graph.titles is not None
-    assert graph.titles[graph.names.id(2)] == "Two"
-    graph = cocite.ingest(links, titles={1: "One", 4: "Four"})
-    assert graph.titles is not None
-    assert graph.titles[graph.names.id(4)] == "Four"
-    graph = cocite.ingest([((0, 1), (1, 1))], titles={(0, 1): "A corner"})
-    assert graph.titles is not None
-    assert graph.titles[graph.names.id((0, 1))] == "A corner"
+    assert title_of(graph, 2) == "Two"
+    assert title_of(cocite.ingest(links, titles={1: "One", 4: "Four"}), 4) == "Four"
+    corners = cocite.ingest([((0, 1), (1, 1))], titles={(0, 1): "A corner"})
+    assert title_of(corners, (0, 1)) == "A corner"
     networkx = pytest.importorskip("networkx")
     made = networkx.DiGraph(LINKS)
-    assert titles_of(cocite.ingest(made, titles=TITLES)) == MEANT
+    assert titled(cocite.ingest(made, titles=TITLES)) == MEANT
 
 
 @pytest.mark.parametrize(

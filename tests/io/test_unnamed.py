@@ -6,6 +6,8 @@ refuses them as a bad row and says what it is, or leaves them out; marks of dire
 
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +16,7 @@ import pytest
 
 import cocite
 from cocite.errors import InputError
-from tests.io.plain import links, nothing_left, read
+from tests.io.plain import links, nothing_left, read, titles_of
 from tests.io.test_every_reader import HTML, LINKS, gexf, graphml, lock, notes, parquet, site, wiki
 from tests.io.test_spreadsheet import workbook
 
@@ -89,20 +91,14 @@ FAMILIES = {
 }
 
 
-def in_sqlite(path: Path, rows: list[tuple[str, str]]) -> None:
-    with sqlite3.connect(path) as connection:
-        connection.execute("CREATE TABLE links (source TEXT, target TEXT)")
-        connection.executemany("INSERT INTO links VALUES (?, ?)", rows)
-    connection.close()
-
-
-def in_duckdb(path: Path, rows: list[tuple[str, str]]) -> None:
-    with duckdb.connect(str(path)) as connection:
+def in_sqlite(path: Path, rows: list[tuple[str, str]], open_: Any = sqlite3.connect) -> None:
+    with closing(open_(str(path))) as connection:
         connection.execute("CREATE TABLE links (source VARCHAR, target VARCHAR)")
         connection.executemany("INSERT INTO links VALUES (?, ?)", rows)
+        connection.commit()
 
 
-DATABASES = {"sqlite": in_sqlite, "duckdb": in_duckdb}
+DATABASES = {"sqlite": in_sqlite, "duckdb": partial(in_sqlite, open_=duckdb.connect)}
 MEMORY = ("pairs", "pandas", "polars")
 EVERY = [*FAMILIES, *DATABASES, *MEMORY]
 
@@ -163,14 +159,10 @@ def test_vertices_of_common_crawl_are_refused(tmp_path: Path) -> None:
     """As any fault of vertices is: without them no edge means anything."""
     (tmp_path / "web-vertices.txt").write_text("0\torg.a\n1\torg.\u202eb\n", "utf-8")
     (tmp_path / "web-edges.txt").write_text("0\t1\n")
+    edges = tmp_path / "web-edges.txt"
     for skip in ("stop", "few"):
         with pytest.raises(InputError, match=r"web-vertices\.txt:2: a name with U\+202E"):
-            cocite.ingest(
-                tmp_path / "web-edges.txt",
-                tmp_path / "g",
-                input_format="common-crawl",
-                bad_rows=skip,
-            )
+            cocite.ingest(edges, tmp_path / "g", input_format="common-crawl", bad_rows=skip)
 
 
 @pytest.mark.parametrize("sign", SIGNS, ids=ascii)
@@ -189,8 +181,7 @@ def test_labels_and_titles_are_without_them(tmp_path: Path) -> None:
     """They are what people call a node: what else is in them stays."""
     (tmp_path / "t.tsv").write_text("a\tx\u202ey\x9bz \u2066\nb\t\u202c\n", "utf-8")
     graph = read(tmp_path, "a\tb\n", titles=tmp_path / "t.tsv")
-    assert graph.titles is not None
-    assert [graph.titles[node] for node in range(2)] == ["x y z", None]
+    assert titles_of(graph) == ["x y z", None]
     path = tmp_path / "l.gml"
     nodes = 'node [ id 0 label "A&#8238;lef" ]\nnode [ id 1 label "Bet" ]\n'
     path.write_text(f"graph [\ndirected 1\n{nodes}edge [ source 0 target 1 ]\n]\n")

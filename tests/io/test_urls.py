@@ -12,7 +12,7 @@ from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.io.readers.contract import IS_WEB, TRACKING, normalizer
 from tests.graph.test_weights import weights
-from tests.io.plain import links
+from tests.io.plain import links, title_of
 
 RULES = [
     ("HTTP://Example.COM:80/a/./b/../c", "http://example.com/a/c"),
@@ -74,7 +74,6 @@ def test_names_of_one_page_are_one_node(tmp_path: Path) -> None:
     )
     (tmp_path / "nodes.txt").write_text("http://a.org/%7Eme\nHTTP://a.org/b\n")
     (tmp_path / "titles.tsv").write_text("http://A.ORG/b#title\tBee\n")
-    (tmp_path / "out.txt").write_text("http://a.org/x#1\n")
     graph = cocite.ingest(
         tmp_path / "links.csv",
         tmp_path / "g",
@@ -87,8 +86,7 @@ def test_names_of_one_page_are_one_node(tmp_path: Path) -> None:
     assert sorted(graph.names) == ["http://a.org/", "http://a.org/b", "http://a.org/~me", "plain"]
     assert set(links(graph)) == {("http://a.org/", "http://a.org/b"), ("http://a.org/b", "plain")}
     assert graph.info().self_loops == 1
-    assert graph.titles is not None
-    assert graph.titles[graph.names.id("http://a.org/b")] == "Bee"
+    assert title_of(graph, "http://a.org/b") == "Bee"
     assert graph.store.facts["normalized_urls"] == 7
     assert weights(graph)["http://a.org/", "http://a.org/b"] == 5.0
     plain = cocite.ingest(tmp_path / "links.csv", tmp_path / "h")

@@ -17,7 +17,7 @@ import cocite
 from cocite.cli.main import main
 from cocite.errors import InputError, MalformedRow, UsageError
 from cocite.io.readers.graphs import works
-from tests.io.plain import links, nothing_left, read, titles_of
+from tests.io.plain import links, nothing_left, read, source_of, titles_of, weights_of
 
 DRAWN = random.Random(7)
 OPENALEX: list[dict[str, Any]] = [
@@ -106,8 +106,7 @@ def test_works_link_to_cited(tmp_path: Path, content: str, wanted: list[tuple[st
 
 def test_references_without_a_name_are_counted(tmp_path: Path) -> None:
     graph = read(tmp_path, lines(CROSSREF))
-    (source,) = graph.store.facts["sources"]
-    assert source["read_as"].endswith("1 without a name are skipped")
+    assert source_of(graph)["read_as"].endswith("1 without a name are skipped")
     assert titles_of(graph)[:2] == ["First", None]
 
 
@@ -118,9 +117,7 @@ def test_columns_name_the_lists_of_any_rows(tmp_path: Path) -> None:
         {"k": "e", "to": "a", "w": 4},
     ]
     graph = read(tmp_path, lines(rows), columns="k,to", weight_column="w")
-    assert sorted(links(graph)) == [("a", "b"), ("a", "c"), ("e", "a")]
-    assert graph.in_weights is not None
-    assert sorted(graph.in_weights.tolist()) == [2, 2, 4]
+    assert weights_of(graph) == {("a", "b"): 2, ("a", "c"): 2, ("e", "a"): 4}
     assert "d" in graph.names
     with pytest.raises(UsageError, match="no member 'x'; the first object has 'k'"):
         read(tmp_path, lines(rows), columns="k,x")
