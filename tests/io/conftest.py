@@ -7,8 +7,9 @@ import pytest
 
 from tests.graph.conftest import every_graph_is_ingested
 from tests.io.plain import MakeFolder, written
+from tests.io.served import served
 
-__all__ = ["every_graph_is_ingested"]
+__all__ = ["every_graph_is_ingested", "served"]
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Slow, plain twins of the stored graph, and what reads one back; no code of cocite's kernels."""
 
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,11 @@ import duckdb
 
 import cocite
 from cocite import Graph
+
+if sys.version_info >= (3, 14):
+    pass
+else:
+    pass
 
 MakeFolder = Callable[[Mapping[str, str | bytes]], Path]
 TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"

@@ -6,7 +6,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +20,10 @@ from cocite.io.database import address_of, connect
 from cocite.io.writers import Columns
 from cocite.io.writers.databases import DatabaseTarget, database_target
 from tests.clock import HOLD, wait_for
+from tests.io.test_writers import TYPES, rows_in
 from tests.postgres import PASSWORD
 
 KINDS = ("sqlite", "duckdb", pytest.param("postgres", marks=pytest.mark.process))
-TYPES = {"node": "VARCHAR", "rank": "INTEGER", "score": "DOUBLE", "small": "FLOAT", "big": "BIGINT"}
 NAMES = ["a", "tab\tand\nline\\N", 'it\'s "quoted", $1 %s', "é 漢", "", None]
 
 
@@ -40,14 +40,11 @@ def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
 
 def execute(address: str, *statements: str) -> list[tuple[Any, ...]]:
     """What the driver itself says, by another connection."""
-    connection = connect(address_of(address), write=True)
-    try:
+    with closing(connect(address_of(address), write=True)) as connection:
         for statement in statements:
             found = connection.execute(statement)
         rows = found.fetchall() if getattr(found, "description", None) else []
         connection.commit()
-    finally:
-        connection.close()
     return [tuple(row) for row in rows]
 
 
@@ -57,35 +54,30 @@ def piece(rows: int = len(NAMES), start: int = 0) -> Columns:
     return {
         "node": np.array((NAMES * rows)[:rows], object),
         "rank": np.arange(rows, dtype=np.int32) + start,
+        "big": np.arange(rows) * 2**40,
         "score": scores,
         "small": small,
-        "big": np.arange(rows) * 2**40,
     }
 
 
 def rows_of(*pieces: Columns) -> list[tuple[Any, ...]]:
-    return [
-        tuple(None if isinstance(v, float) and np.isnan(v) else v for v in row)
-        for each in pieces
-        for row in zip(*(each[title].tolist() for title in TYPES), strict=True)
-    ]
+    return rows_in(pieces)
 
 
 def read(address: str, table: str = "related") -> list[tuple[Any, ...]]:
     """Its rows, with what is of single precision as it was."""
     rows = execute(address, f"SELECT * FROM {table}")
-    return [(*row[:3], row[3] and float(np.float32(row[3])), row[4]) for row in rows]
+    return [(*row[:4], row[4] and float(np.float32(row[4]))) for row in rows]
 
 
 def tables(address: str) -> list[str]:
     """All tables that are there."""
-    if address.startswith("sqlite"):
-        query = "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
-    else:
-        query = (
-            "SELECT table_name FROM information_schema.tables WHERE table_schema IN ('main', "
-            "'public') AND table_type = 'BASE TABLE' ORDER BY table_name"
-        )
+    query = (
+        "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
+        if address.startswith("sqlite")
+        else "SELECT table_name FROM information_schema.tables WHERE table_schema IN ('main', "
+        "'public') AND table_type = 'BASE TABLE' ORDER BY table_name"
+    )
     return [name for (name,) in execute(address, query)]
 
 
@@ -101,19 +93,17 @@ def test_a_table_holds_what_was_written(address: str) -> None:
 def test_types_are_those_of_the_database(address: str) -> None:
     database_target(f"{address}#related").write_table([piece()], TYPES)
     wanted = {
-        "sqlite": ["TEXT", "INTEGER", "REAL", "REAL", "INTEGER"],
-        "duckdb": ["VARCHAR", "INTEGER", "DOUBLE", "FLOAT", "BIGINT"],
-        "postgres": ["text", "integer", "double precision", "real", "bigint"],
+        "sqlite": ["TEXT", "INTEGER", "INTEGER", "REAL", "REAL"],
+        "duckdb": list(TYPES.values()),
+        "postgres": ["text", "integer", "bigint", "double precision", "real"],
     }
-    if address.startswith("sqlite"):
-        found = execute(address, "SELECT type FROM pragma_table_info('related') ORDER BY cid")
-    else:
-        found = execute(
-            address,
-            "SELECT data_type FROM information_schema.columns WHERE table_name = 'related' "
-            "ORDER BY ordinal_position",
-        )
-    assert [kind for (kind,) in found] == wanted[address_of(address).kind]
+    query = (
+        "SELECT type FROM pragma_table_info('related') ORDER BY cid"
+        if address.startswith("sqlite")
+        else "SELECT data_type FROM information_schema.columns WHERE table_name = 'related' "
+        "ORDER BY ordinal_position"
+    )
+    assert [kind for (kind,) in execute(address, query)] == wanted[address_of(address).kind]
 
 
 def test_questions_by_a_node_have_an_index(address: str) -> None:

@@ -19,16 +19,9 @@ from cocite.io.writers import GRAPHS
 from cocite.io.writers.graphs import GraphPiece, GraphShape, graph_text
 
 HOSTILE = [
-    'a "quoted" & <b>tag</b> ]]> -->',
-    "\\N \\G \\ ends in a backslash\\",
-    "&lt;script&gt; &amp; &#65;",
-    "tab\tand\nline\rbreak",
-    "control \x00\x01\x1b\x7f\x85 \ufffe\uffff",
-    "half a pair \udcff",
-    "é 漢 𝄞 \u202e",
-    "'; DROP TABLE pages; -- }",
-    " blanks ",
-    "n0",
+    *('a "quoted" & <b>tag</b> ]]> -->', "\\N \\G \\ ends in a backslash\\", " blanks ", "n0"),
+    *("&lt;script&gt; &amp; &#65;", "tab\tand\nline\rbreak", "'; DROP TABLE pages; -- }"),
+    *("control \x00\x01\x1b\x7f\x85 \ufffe\uffff", "half a pair \udcff", "é 漢 𝄞 \u202e"),
 ]
 SHAPE = GraphShape(
     {"title": "string", "asked": "boolean"}, {"rank": "int", "err": "double"}, "a & b\n"
@@ -179,8 +172,6 @@ def test_urls_and_titles_in_dot(graphviz: Any) -> None:
     names = ["http://a.org/?x=1&lt=2", "http://b.org/"]
     found = json.loads(graphviz(text("dot", [piece(names, [(0, 1, 0.5)])])))
     first, second = found["objects"]
-    assert (first["label"].replace("&amp;", "&"), first["URL"].replace("&amp;", "&")) == (
-        names[0], names[0],
-    )  # fmt: skip
+    assert [first[key].replace("&amp;", "&") for key in ("label", "URL")] == names[:1] * 2
     assert (second["label"], second["page"], second["tooltip"]) == (names[1],) * 3
     assert found["edges"][0]["weight"] == "0.5"

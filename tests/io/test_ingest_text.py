@@ -5,7 +5,6 @@ import fcntl
 import gzip
 import lzma
 import os
-import sys
 import termios
 import threading
 from functools import partial
@@ -20,12 +19,7 @@ import cocite
 from cocite.errors import UnrecognizedInput
 from cocite.io.readers import text as reader
 from tests.clock import wait_for
-from tests.io.plain import links, nothing_left, read, source_of
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from tests.io.plain import links, nothing_left, read, source_of, zstd
 
 AB = [("a", "b"), ("c", "d")]
 

@@ -4,7 +4,6 @@ import bz2
 import gzip
 import io
 import lzma
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +15,7 @@ from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
 from cocite.io.readers import ReadOptions, Source
 from cocite.io.readers import text as reader
 from cocite.storage import disk
-from tests.io.plain import links, nothing_left, read, source_of
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from tests.io.plain import links, nothing_left, read, source_of, zstd
 
 BAD = [
     (b"a\tb\nc\n", 2, "columns", "not 2 tab-separated columns", "c"),

@@ -8,8 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +20,10 @@ from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageErro
 from cocite.io.readers import Source
 from cocite.io.readers.crawl import fetch
 from cocite.io.readers.crawl.sitemap import read_listed
-from tests.clock import Clock
 from tests.io.plain import graph_of, links, nothing_left, source_of, title_of
 from tests.io.plain import written as files
-from tests.io.test_warc import html, moved, page, written
+from tests.io.served import Answer, Served, html
+from tests.io.test_warc import moved, page, written
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
@@ -171,72 +170,6 @@ def test_a_list_chooses_pages_of_an_archive(tmp_path: Path) -> None:
 
 # -- fetching --------------------------------------------------------------------------
 
-Answer = tuple[int, dict[str, str], bytes]
-
-
-class Site:
-    """A server on this machine: what it answers, and what it was asked."""
-
-    def __init__(self) -> None:
-        self.pages: dict[str, Answer | Callable[[], Answer]] = {}
-        self.asked: list[tuple[str, float, str]] = []
-        self.most = self._now = 0
-        self._lock = threading.Lock()
-        self.url, self.clock = "", Clock()
-
-    def page(self, path: str, *urls: str, title: str = "") -> None:
-        self.pages[path] = 200, {"Content-Type": "text/html"}, html(*urls, title=title).encode()
-
-    @contextmanager
-    def answer(self, path: str, agent: str) -> Iterator[Answer]:
-        with self._lock:
-            self.asked.append((path, self.clock.now, agent))
-            self._now += 1
-            self.most = max(self.most, self._now)
-        try:
-            found = self.pages.get(path, (404, {"Content-Type": "text/html"}, b"lost"))
-            yield found() if callable(found) else found
-        finally:
-            with self._lock:
-                self._now -= 1
-
-    @property
-    def paths(self) -> list[str]:
-        return [path for path, _, _ in self.asked]
-
-
-@pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
-    made = Site()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            with made.answer(self.path, self.headers["User-Agent"]) as (status, header, body):
-                self.send_response(status)
-                for name, value in ({"Content-Length": str(len(body))} | header).items():
-                    self.send_header(name, value)
-                self.send_header("Connection", "close")
-                if body:
-                    self.end_headers()
-                    self.wfile.write(body[:-1])
-            if not body:  # the end of the headers is the end of the answer
-                self.end_headers()
-            self.wfile.write(body[-1:])  # a client may ask again as soon as it has the last byte
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        made.url = f"http://127.0.0.1:{running.server_port}"
-        thread = threading.Thread(target=running.serve_forever, daemon=True)
-        thread.start()
-        yield made
-        running.shutdown()
-        thread.join()
-
 
 def fetched(
     folder: Path, text: str | bytes, **options: Any
@@ -247,21 +180,21 @@ def fetched(
     return set(links(graph)), source_of(graph), graph
 
 
-def test_pages_are_fetched_politely(tmp_path: Path, site: Site) -> None:
-    u = site.url
+def test_pages_are_fetched_politely(tmp_path: Path, served: Served) -> None:
+    u = served.url
     robots = (
         b"User-agent: *\nDisallow: /\n\nUser-agent: cocite\nDisallow: /secret*.html$\nAllow: /\n"
     )
-    site.pages["/robots.txt"] = 200, {}, robots
-    site.page("/", "/a", "/b", "moved", "secret1.html", "image", "http://elsewhere.invalid/")
+    served.pages["/robots.txt"] = 200, {}, robots
+    served.page("/", "/a", "/b", "moved", "secret1.html", "image", "http://elsewhere.invalid/")
     body = gzip.compress(html("/b", "lost", title="Käse").encode("cp1252"))
     packed = {"Content-Type": "text/html; charset=windows-1252", "Content-Encoding": "gzip"}
-    site.pages["/a"] = 200, packed, body
-    site.page("/b", "/")
-    site.pages["/moved"] = 302, {"Location": "/there"}, b""
-    site.page("/there", "/a")
-    site.pages["/away"] = 301, {"Location": "http://elsewhere.invalid/"}, b""
-    site.pages["/image"] = 200, {"Content-Type": "image/png"}, b"\x89PNG"
+    served.pages["/a"] = 200, packed, body
+    served.page("/b", "/")
+    served.pages["/moved"] = 302, {"Location": "/there"}, b""
+    served.page("/there", "/a")
+    served.pages["/away"] = 301, {"Location": "http://elsewhere.invalid/"}, b""
+    served.pages["/image"] = 200, {"Content-Type": "image/png"}, b"\x89PNG"
     names = ["", "a", "b", "moved", "moved", "away", "secret1.html", "image", "lost"]
     urls = "".join(f"{u}/{name}\n" for name in names)
     found, source, graph = fetched(tmp_path, urls, report=tmp_path / "report.tsv")
@@ -277,43 +210,45 @@ def test_pages_are_fetched_politely(tmp_path: Path, site: Site) -> None:
     assert source["others"]["broken"] == 2
     assert (source["pages"], source["redirects"]) == (4, 2)
     assert "sitemap.xml: 4 pages fetched, 2 redirects; 6 links" in source["read_as"]
-    assert site.paths[0] == "/robots.txt"
-    assert sorted(site.paths[1:]) == sorted(
+    assert served.paths[0] == "/robots.txt"
+    assert sorted(served.paths[1:]) == sorted(
         {"/", "/a", "/b", "/moved", "/away", "/image", "/lost", "/there"}
     )
-    assert site.most == 1
-    assert {agent for _, _, agent in site.asked} == {f"cocite/{cocite.__version__}"}
+    assert served.most == 1
+    assert {agent for _, _, agent in served.asked} == {f"cocite/{cocite.__version__}"}
     assert title_of(graph, u + "/a") == "Käse"
     assert "robots.txt forbids it" in (tmp_path / "report.tsv").read_text()
 
 
-def test_requests_have_delay(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_have_delay(
+    tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def sleep(seconds: float) -> None:
-        site.clock.sleep(seconds)
+        served.clock.sleep(seconds)
 
-    monkeypatch.setattr(fetch, "time", site.clock)
+    monkeypatch.setattr(fetch, "time", served.clock)
     monkeypatch.setattr("asyncio.sleep", sleep)
-    site.pages["/robots.txt"] = 200, {}, b"User-agent: *\nCrawl-delay: 0.3\n"
-    site.page("/a", "/b")
-    site.page("/b", "/a")
-    fetched(tmp_path, f"{site.url}/a\n{site.url}/b\n", delay=0.1)
-    times = [when for _, when, _ in site.asked]
+    served.pages["/robots.txt"] = 200, {}, b"User-agent: *\nCrawl-delay: 0.3\n"
+    served.page("/a", "/b")
+    served.page("/b", "/a")
+    fetched(tmp_path, f"{served.url}/a\n{served.url}/b\n", delay=0.1)
+    times = [when for _, when, _ in served.asked]
     assert times[1] - times[0] == pytest.approx(0.1)
     assert times[2] - times[1] == pytest.approx(0.3)
 
 
-def test_sitemaps_of_an_index_are_fetched(tmp_path: Path, site: Site) -> None:
-    u = site.url
-    site.pages["/1.xml.gz"] = 200, {}, gzip.compress(sitemap(u + "/a").encode())
-    site.pages["/2.xml"] = (
+def test_sitemaps_of_an_index_are_fetched(tmp_path: Path, served: Served) -> None:
+    u = served.url
+    served.pages["/1.xml.gz"] = 200, {}, gzip.compress(sitemap(u + "/a").encode())
+    served.pages["/2.xml"] = (
         200,
         {},
         index(u + "/3.txt", u + "/2.xml", "http://elsewhere.invalid/x").encode(),
     )
-    site.pages["/3.txt"] = 301, {"Location": "/4.txt"}, b""
-    site.pages["/4.txt"] = 200, {}, f"{u}/b\n".encode()
-    site.page("/a", "/b")
-    site.page("/b", "/a")
+    served.pages["/3.txt"] = 301, {"Location": "/4.txt"}, b""
+    served.pages["/4.txt"] = 200, {}, f"{u}/b\n".encode()
+    served.page("/a", "/b")
+    served.page("/b", "/a")
     found, source, _ = fetched(tmp_path, index(u + "/1.xml.gz", u + "/2.xml"))
     assert found == {(u + "/a", u + "/b"), (u + "/b", u + "/a")}
     assert source["left_out"] == {"sitemap of another host": 1}
@@ -323,27 +258,29 @@ def test_sitemaps_of_an_index_are_fetched(tmp_path: Path, site: Site) -> None:
         tmp_path, index(u + "/1.xml.gz", u + "/lost.xml", u + "/4.txt"), bad_rows="few"
     )
     assert source["left_out"] == {"sitemap that could not be fetched": 1}
-    site.pages["/4.txt"] = 200, {}, b"no URL\n"
+    served.pages["/4.txt"] = 200, {}, b"no URL\n"
     with pytest.raises(MalformedRow, match=r"/4\.txt:1: not an http or https URL"):
         fetched(tmp_path, index(u + "/4.txt"))
 
 
-def test_failed_server_counts(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failed_server_counts(
+    tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tries = iter([(503, {"Retry-After": "0"}, b""), (200, {}, html("/b").encode())])
-    site.pages["/a"] = lambda: next(tries)
-    site.page("/b", "/a")
-    site.pages["/cut"] = 200, {"Content-Type": "text/html", "Content-Length": "999"}, b"<p>"
+    served.pages["/a"] = lambda: next(tries)
+    served.page("/b", "/a")
+    served.pages["/cut"] = 200, {"Content-Type": "text/html", "Content-Length": "999"}, b"<p>"
     closed = "http://127.0.0.1:9/x"
-    urls = f"{site.url}/a\n{site.url}/b\n{site.url}/cut\n{closed}\n"
+    urls = f"{served.url}/a\n{served.url}/b\n{served.url}/cut\n{closed}\n"
     found, source, _ = fetched(tmp_path, urls)
-    assert found == {(site.url + "/a", site.url + "/b"), (site.url + "/b", site.url + "/a")}
+    assert found == {(served.url + "/a", served.url + "/b"), (served.url + "/b", served.url + "/a")}
     assert source["left_out"] == {"page that could not be fetched": 2}
-    site.pages["/robots.txt"] = 500, {}, b""
+    served.pages["/robots.txt"] = 500, {}, b""
     with pytest.raises(
         UnrecognizedInput, match=r"there are no links: .* 2 page that could not be fetched"
     ):
-        fetched(tmp_path, f"{site.url}/a\n{site.url}/b\n")
-    site.pages.pop("/robots.txt")
+        fetched(tmp_path, f"{served.url}/a\n{served.url}/b\n")
+    served.pages.pop("/robots.txt")
 
     waited = threading.Event()
 
@@ -351,9 +288,9 @@ def test_failed_server_counts(tmp_path: Path, site: Site, monkeypatch: pytest.Mo
         waited.wait(60)
         return 200, {}, b""
 
-    site.pages["/slow"] = slow
+    served.pages["/slow"] = slow
     monkeypatch.setattr(fetch, "_TIMEOUT", 2.0)  # on a busy machine the others take some, too
-    _, source, _ = fetched(tmp_path, f"{site.url}/slow\n{site.url}/b\n", keep_external=True)
+    _, source, _ = fetched(tmp_path, f"{served.url}/slow\n{served.url}/b\n", keep_external=True)
     waited.set()
     assert source["left_out"] == {"page that could not be fetched": 1}
 
@@ -422,10 +359,12 @@ def test_a_run_has_an_end(trickle: Callable[[bytes], str], monkeypatch: pytest.M
     assert {each.why for each in found} == {"the time of the run was over"}
 
 
-def test_whoever_has_enough_waits_for_nothing(site: Site, trickle: Callable[[bytes], str]) -> None:
-    site.page("/a")
-    asked = fetch.Fetcher(0).fetch([trickle(_OK + b"X: "), site.url + "/a"])
-    assert next(asked).url == site.url + "/a"
+def test_whoever_has_enough_waits_for_nothing(
+    served: Served, trickle: Callable[[bytes], str]
+) -> None:
+    served.page("/a")
+    asked = fetch.Fetcher(0).fetch([trickle(_OK + b"X: "), served.url + "/a"])
+    assert next(asked).url == served.url + "/a"
     asked.close()
     assert not [t for t in threading.enumerate() if t.name == "cocite-fetch"]
 
@@ -453,29 +392,33 @@ sys.exit(main(["ingest", sys.argv[1], "--input-format", "sitemap", "--fetch", "-
 """
 
 
-def test_redirect_circles_end(tmp_path: Path, site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_redirect_circles_end(
+    tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for i in range(20):
-        site.pages[f"/r{i}"] = 302, {"Location": f"/r{i + 1}"}, b""
-    site.pages["/c1"] = 302, {"Location": "/c2"}, b""
-    site.pages["/c2"] = 302, {"Location": "/c1"}, b""
-    site.page("/a", "/r0", "/c1", "/a")
-    site.page("/long", *("/a" for _ in range(1000)))
+        served.pages[f"/r{i}"] = 302, {"Location": f"/r{i + 1}"}, b""
+    served.pages["/c1"] = 302, {"Location": "/c2"}, b""
+    served.pages["/c2"] = 302, {"Location": "/c1"}, b""
+    served.page("/a", "/r0", "/c1", "/a")
+    served.page("/long", *("/a" for _ in range(1000)))
     monkeypatch.setattr(fetch, "LARGEST", 1000)
-    urls = "".join(f"{site.url}/{name}\n" for name in ("a", "r0", "c1", "long"))
+    urls = "".join(f"{served.url}/{name}\n" for name in ("a", "r0", "c1", "long"))
     _, source, _ = fetched(tmp_path, urls, keep_self_loops=True)
     assert source["redirects"] == 13
-    assert sum(path.startswith("/r") and path[2].isdigit() for path in site.paths) == 11
+    assert sum(path.startswith("/r") and path[2].isdigit() for path in served.paths) == 11
     assert source["pages"] == 1  # the long one is left out
 
 
-def test_command_fetches(tmp_path: Path, site: Site, capsys: pytest.CaptureFixture[str]) -> None:
-    site.page("/a", "/b", title="Ay")
-    site.page("/b", "/a")
-    (tmp_path / "urls").write_text(f"{site.url}/a\n{site.url}/b\n")
+def test_command_fetches(
+    tmp_path: Path, served: Served, capsys: pytest.CaptureFixture[str]
+) -> None:
+    served.page("/a", "/b", title="Ay")
+    served.page("/b", "/a")
+    (tmp_path / "urls").write_text(f"{served.url}/a\n{served.url}/b\n")
     command = ["ingest", str(tmp_path / "urls"), "-o", str(tmp_path / "g")]
     command += ["--input-format", "sitemap"]
     assert main(command) == 2
     assert "--fetch" in capsys.readouterr().err
-    assert site.asked == []
+    assert served.asked == []
     assert main([*command, "--fetch", "--delay", "0"]) == 0
     assert "urls: 2 pages fetched; 2 links" in capsys.readouterr().err

@@ -45,10 +45,10 @@ def test_titles_of_a_table(here: Path, named: str) -> None:
     kind = "SQLite" if "site.db" in named else "DuckDB"
     facts = graph.store.facts["titles"]
     (source,) = facts["sources"]
-    table = "#pages" if "#" in named else ""
+    file, column = ("site.db", "title") if kind == "SQLite" else ("site.duckdb", "label")
     assert source["read_as"].startswith(
-        f"site.{'db' if kind == 'SQLite' else 'duckdb'}{table}: 3 titles, a table of {kind}, of "
-        f"column {'title' if kind == 'SQLite' else 'label'!r} for the names in "
+        f"{file}{'#pages' * ('#' in named)}: 3 titles, a table of {kind}, of column {column!r} for "
+        "the names in "
     )
     assert (source["without"], facts["unknown"], facts["strangers"]) == (2, 1, ["d"])
     assert str(here) not in json.dumps(facts)
@@ -115,11 +115,7 @@ def test_titles_of_a_file_of_links_are_read_when_they_are_named(
 @pytest.mark.parametrize(
     ("named", "error", "said"),
     [
-        (
-            "sqlite:///site.db",
-            UsageError,
-            "2 tables: others, pages. Add its name after a #: site.db#",
-        ),
+        ("sqlite:///site.db", UsageError, "2 tables: others, pages. Add its name after a #: site"),
         ("site.db#page", UsageError, "has no table 'page'; it has others, pages"),
         ("site.db#others", InputError, "has 1 column, but titles need two"),
         ("sqlite:///none.db#pages", InputError, "none.db: no such file"),

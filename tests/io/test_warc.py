@@ -5,12 +5,10 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import threading
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,12 +21,8 @@ from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.readers import Source
 from cocite.io.readers.crawl import warc
 from cocite.io.readers.crawl.captures import HttpMessage, body_of, message_of
-from tests.io.plain import graph_of, links, nothing_left, read_path, title_of
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from tests.io.plain import graph_of, links, nothing_left, read_path, title_of, zstd
+from tests.io.served import Served, html
 
 A, B, C, D, E = (f"http://a.org/{name}" for name in "abcde")
 HTML = "Content-Type: text/html; charset=utf-8"
@@ -56,11 +50,6 @@ def response(url: str, body: str | bytes, status: str = "200 OK", type_: str = H
 
 def page(url: str, *urls: str, title: str = "", at: str = "2026-01-01T00:00:00Z") -> bytes:
     return record("response", url, http("200 OK", html(*urls, title=title), HTML), at=at)
-
-
-def html(*urls: str, title: str = "", head: str = "") -> str:
-    body = "".join(f'<a href="{url}">x</a>' for url in urls)
-    return f"<!doctype html><title>{title}</title>{head}<body>{body}"
 
 
 def moved(url: str, to: str, status: str = "301 Moved") -> bytes:
@@ -484,38 +473,19 @@ def test_an_archive_is_asked_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "x.warc.gz: 4 pages in a web archive; 6 links" in capsys.readouterr().err
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[str]:
-    """A small site on this machine, with a redirect."""
-    root = tmp_path / "site"
-    (root / "sub").mkdir(parents=True)
-    (root / "index.html").write_text(html("sub", "b.html", "lost.html"))
-    (root / "b.html").write_text(html("/", title="Bee"))
-    (root / "sub" / "index.html").write_text(html("../b.html"))
-
-    class Quiet(SimpleHTTPRequestHandler):
-        def __init__(self, *args: Any) -> None:
-            super().__init__(*args, directory=str(root))
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as running:
-        thread = threading.Thread(target=running.serve_forever, daemon=True)
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_port}/"
-        running.shutdown()
-        thread.join()
-
-
 @pytest.mark.process
 @pytest.mark.skipif(shutil.which("wget") is None, reason="wget is not here")
-def test_what_wget_writes_is_read(server: str, tmp_path: Path) -> None:
-    command = ["wget", "-q", "-r", "--no-proxy", "-e", "robots=off", "--warc-file=x", server]
+def test_what_wget_writes_is_read(served: Served, tmp_path: Path) -> None:
+    served.page("/", "sub", "b.html", "lost.html")
+    served.page("/b.html", "/", title="Bee")
+    served.pages["/sub"] = 301, {"Location": "/sub/"}, b""
+    served.page("/sub/", "../b.html")
+    home = served.url + "/"
+    command = ["wget", "-q", "-r", "--no-proxy", "-e", "robots=off", "--warc-file=x", home]
     subprocess.run(command, cwd=tmp_path, check=False, timeout=60)
     found, source = read_path(tmp_path / "x.warc.gz")
-    page, sub = server + "b.html", server + "sub/"
-    assert found == {(server, sub), (server, page), (page, server), (sub, page)}
+    page, sub = home + "b.html", home + "sub/"
+    assert found == {(home, sub), (home, page), (page, home), (sub, page)}
     assert source["others"]["broken"] == 1
     assert source["redirects"] == 1
 

@@ -94,15 +94,10 @@ def pieces(rows: int = 50_000) -> list[dict[str, Any]]:
         scores, small = rng.random(size), rng.random(size).astype(np.float32)
         scores[::3] = np.nan
         small[1::3] = np.nan
-        found.append(
-            {
-                "node": np.array((NAMES * size)[:size], object),
-                "rank": np.arange(size, dtype=np.int32),
-                "big": rng.integers(-(2**62), 2**62, size),
-                "score": scores,
-                "small": small,
-            }
-        )
+        names, ranks = (NAMES * size)[:size], np.arange(size, dtype=np.int32)
+        big = rng.integers(-(2**62), 2**62, size)
+        values = (np.array(names, object), ranks, big, scores, small)
+        found.append(dict(zip(TYPES, values, strict=True)))
     return found
 
 
@@ -114,10 +109,6 @@ def rows_in(pieces: Iterable[Columns]) -> list[tuple[Any, ...]]:
     ]
 
 
-def expected() -> list[tuple[Any, ...]]:
-    return rows_in(pieces())
-
-
 def read(path: Path) -> list[tuple[Any, ...]]:
     """The rows of a table, by a library that is not ours."""
     if path.suffix == ".parquet":
@@ -125,9 +116,8 @@ def read(path: Path) -> list[tuple[Any, ...]]:
     if path.suffix == ".arrow":
         with pyarrow.memory_map(str(path)) as source:
             table = pyarrow.ipc.open_file(source).read_all()
-        assert [str(field.type) for field in table.schema] == [
-            "string", "int32", "int64", "double", "float",
-        ]  # fmt: skip
+        kinds = ["string", "int32", "int64", "double", "float"]
+        assert [str(field.type) for field in table.schema] == kinds
         return [tuple(row.values()) for row in table.to_pylist()]
     rows = [tuple(json.loads(line).values()) for line in path.read_bytes().splitlines()]
     return [(*row[:4], row[4] and float(np.float32(row[4]))) for row in rows]
@@ -139,7 +129,7 @@ def test_a_table_is_read_back_as_it_was(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"x{ending}"
     target = writers.check_output(path, overwrite=False)
     assert target.write_table(pieces(), TYPES) == path.stat().st_size
-    assert read(path) == expected()
+    assert read(path) == rows_in(pieces())
     assert os.listdir(tmp_path) == [path.name]
 
 
@@ -150,7 +140,7 @@ def test_a_table_is_read_back_as_text(tmp_path: Path, ending: str, delimiter: st
     with path.open(encoding="utf-8", newline="") as file:
         titles, *rows = csv.reader(file, delimiter=delimiter)
     assert titles == list(TYPES)
-    for row, wanted in zip(rows, expected(), strict=True):
+    for row, wanted in zip(rows, rows_in(pieces()), strict=True):
         assert row[:3] == ["" if value is None else str(value) for value in wanted[:3]]
         for cell, value, kind in zip(row[3:], wanted[3:], (float, np.float32), strict=True):
             assert (cell == "") if value is None else kind(cell) == value
@@ -159,7 +149,7 @@ def test_a_table_is_read_back_as_text(tmp_path: Path, ending: str, delimiter: st
 def test_pandas_and_polars_read_arrow(tmp_path: Path) -> None:
     path = tmp_path / "x.arrow"
     writers.check_output(path, overwrite=False).write_table(pieces(9), TYPES)
-    wanted = [row[0] for row in expected()[: len(NAMES) + 9]]
+    wanted = [row[0] for row in rows_in(pieces())[: len(NAMES) + 9]]
     assert pandas.read_feather(path)["node"].astype(object).tolist()[:5] == wanted[:5]
     assert polars.read_ipc(path)["node"].to_list() == wanted
 

@@ -455,21 +455,18 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
     ``-`` is standard input. Raises :class:`UsageError` without inputs, and :class:`InputError` for
     a missing file.
     """
-    if isinstance(inputs, str | os.PathLike):
-        inputs = [inputs]
+    inputs = [inputs] if isinstance(inputs, str | os.PathLike) else list(inputs)
     sources: list[Source] = []
-    inputs = list(inputs)
     if not all(isinstance(entry, str | os.PathLike) for entry in inputs):
         raise UsageError("inputs mix paths of files with links in memory: pass only one of the two")
     for name in [os.fspath(entry) for entry in inputs]:
         if name == "-":
             sources.append(Source(None))
             continue
-        exists = os.path.exists(name)  # Path.exists raises for over-long names
-        parts = parts_in(name) if os.path.isdir(name) else []
-        matches = (
-            parts or [name] if exists else sorted(glob.glob(name, recursive=True)) or _pair(name)
-        )
+        if os.path.exists(name):  # Path.exists raises for over-long names
+            matches = (os.path.isdir(name) and parts_in(name)) or [name]
+        else:
+            matches = sorted(glob.glob(name, recursive=True)) or _pair(name)
         if not matches:
             raise InputError(f"{name}: no such file, and no file matches it as a pattern")
         for match in matches:

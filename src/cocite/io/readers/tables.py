@@ -134,16 +134,13 @@ def places_of(
     """
     if len(columns) not in (0, 2):
         raise UsageError(f"{form.columns} must be two: {form.ends}")
-    named = not all(map(str.isdecimal, columns))
-    found: tuple[int, int] | None = None
+    known = _titled(first) if form.titled and not columns else None
+    named, found = known is not None, known or (0, 1)
     if columns:
+        named = not all(map(str.isdecimal, columns))
         titles = list(first) if named else [str(i) for i, _ in enumerate(first, 1)]
         one, other = (column_place(label, titles, each, folded=True) for each in columns)
         found = one, other
-    elif form.titled:
-        found = _titled(first)
-        named = found is not None
-    found = found or (0, 1)
     if max(found) >= len(first):
         raise InputError(
             f"{label} has {len(first)} column{'s' * (len(first) > 1)}, but {form.what} need two: "
@@ -197,19 +194,22 @@ class NameTable:
         self.examples: list[str] = []
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
-        rows: Iterator[tuple[str, str]]
+        rows: Iterator[tuple[str | None, str | None]]
         if isinstance(self.source, SqlSource):
             self._progress("reading " + self.source.short, 0, 0)
             self.delimiter = cast(Any, self.source.address).title
-            rows = self._without_empty(table_rows(self.source, self._choose))
+            rows = table_rows(self.source, self._choose)
         elif PARQUET.sign(self.source.beginning()):
             self.delimiter = "Parquet"
-            rows = self._without_empty(self._parquet())
+            rows = self._parquet()
         else:
             rows = self._text()
-        for row in rows:
+        for name, value in rows:
+            if name is None or value is None:
+                self.without += 1
+                continue
             self.rows += 1
-            yield row
+            yield name, value
         bad = self.bad_rows.total()
         if bad > self.rows and self._options.bad_rows != "all":
             raise InputError(
@@ -218,15 +218,6 @@ class NameTable:
                 f"other options ({self.form.flags}). To omit them anyway: --bad-rows all "
                 "(bad_rows='all')"
             )
-
-    def _without_empty(
-        self, rows: Iterator[tuple[str | None, str | None]]
-    ) -> Iterator[tuple[str, str]]:
-        for name, value in rows:
-            if name is None or value is None:
-                self.without += 1
-            else:
-                yield name, value
 
     def _choose(self, titles: Sequence[str]) -> tuple[int, int]:
         """Return the positions of the two columns of a table with titles."""
@@ -264,7 +255,7 @@ class NameTable:
 
     # -- text ---------------------------------------------------------------------------
 
-    def _text(self) -> Iterator[tuple[str, str]]:
+    def _text(self) -> Iterator[tuple[str | None, str | None]]:
         self._look()
         before = csv.field_size_limit(LONGEST)
         try:
