@@ -1,21 +1,19 @@
 """Slow, plain twins of the stored graph, and what reads one back; no code of cocite's kernels."""
 
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import pytest
 
 import cocite
 from cocite import Graph
+from cocite.io.readers import sources
 
-if sys.version_info >= (3, 14):
-    pass
-else:
-    pass
-
+zstd = sources.zstd()
+"""Python's module, or its backport."""
 MakeFolder = Callable[[Mapping[str, str | bytes]], Path]
 TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 """What turns the direction of text: no name has any."""
@@ -91,6 +89,22 @@ def read(tmp_path: Path, content: bytes | str, file: str = "links.tsv", **option
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     output = tmp_path / "out.graph"
     return cocite.ingest(path, output, overwrite=True, **options)
+
+
+def refused(
+    tmp_path: Path,
+    error: type[Exception] | tuple[type[Exception], ...],
+    content: bytes | str,
+    file: str = "links.tsv",
+    match: str = "",
+    **options: object,
+) -> Any:
+    """The error of reading one file with this content, which stores nothing."""
+    before = [path for path in tmp_path.iterdir() if path.name.startswith("out.graph")]
+    with pytest.raises(error, match=match) as caught:
+        read(tmp_path, content, file, **options)
+    assert [path for path in tmp_path.iterdir() if path.name.startswith("out.graph")] == before
+    return caught.value
 
 
 def written(folder: Path, files: Mapping[str, str | bytes]) -> Path:

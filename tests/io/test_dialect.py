@@ -7,7 +7,7 @@ import pytest
 
 import cocite
 from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
-from tests.io.plain import links, nothing_left, read, source_of, weights_of
+from tests.io.plain import links, read, refused, source_of, weights_of
 
 PAGES = "".join(f"page{i}.html,http://a.org/{i + 1}\n" for i in range(5))
 PEOPLE = "Ann,Bob\nBob,Cy\nCy,Dan\n"
@@ -143,9 +143,8 @@ def test_a_node_behind_the_first_rows_may_be_called_as_a_title_is(tmp_path: Path
     """What looks like titles is asked about, if any row of the whole file has it as a node."""
     content = "parent\tchild\n" + "a\tb\n" * 300
     assert read(tmp_path, content).info().rows == 300
-    with pytest.raises(UnrecognizedInput) as caught:
-        read(tmp_path, content + "b\tchild\n")
-    assert str(caught.value) == (
+    error = refused(tmp_path, UnrecognizedInput, content + "b\tchild\n")
+    assert str(error) == (
         f"{tmp_path / 'links.tsv'}: the first row, 'parent' and 'child', seems to be a header, but "
         "'child' is also a node in other rows. Choose --header yes or --header no"
     )
@@ -157,13 +156,10 @@ def test_a_node_behind_the_first_rows_may_be_called_as_a_title_is(tmp_path: Path
 def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str) -> None:
     """The row was taken for titles, and its link was lost without a word."""
     content = f"a\tb\t{weight}\nc\td\t1\ne\tf\t2\n"
-    with pytest.raises(MalformedRow) as caught:
-        read(tmp_path, content, weight_column=3)
-    assert caught.value.line == 1
-    assert "a weight that is not a number" in str(caught.value)
-    assert "If it names the columns: --header yes. Fix the row, or pass --bad-rows" in str(
-        caught.value
-    )
+    error = refused(tmp_path, MalformedRow, content, weight_column=3)
+    assert error.line == 1
+    assert "a weight that is not a number" in str(error)
+    assert "If it names the columns: --header yes. Fix the row, or pass --bad-rows" in str(error)
     assert read(tmp_path, content, weight_column=3, header="yes").edges == 2
     titles = f"a\tb\tWeight\n{content.split(chr(10), 1)[1]}"
     assert read(tmp_path, titles, weight_column=3).edges == 2
@@ -193,10 +189,8 @@ def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str)
     ],
 )
 def test_blanks_and_arrows_are_asked_about(tmp_path: Path, content: str, message: str) -> None:
-    with pytest.raises(UnrecognizedInput) as caught:
-        read(tmp_path, content)
-    assert message in str(caught.value)
-    assert nothing_left(tmp_path)
+    error = refused(tmp_path, UnrecognizedInput, content)
+    assert message in str(error)
 
 
 @pytest.mark.parametrize(
@@ -221,13 +215,11 @@ def test_what_was_said_is_done(
 def test_skipping_is_advised_where_few_rows_are_bad(tmp_path: Path) -> None:
     """And where most are, it stops: two junk links were all that it left of a page."""
     few = "a\tb\n" * 30 + "c\nd\n"
-    with pytest.raises(MalformedRow, match="Fix the row, or pass --bad-rows few"):
-        read(tmp_path, few)
+    refused(tmp_path, MalformedRow, few, match="Fix the row, or pass --bad-rows few")
     assert read(tmp_path, few, bad_rows="few").info().bad_rows == 2
     many = "a\tb\nc\td\n" + "e\n" * 7
-    with pytest.raises(MalformedRow) as caught:
-        read(tmp_path, many)
-    assert str(caught.value).endswith(
+    error = refused(tmp_path, MalformedRow, many)
+    assert str(error).endswith(
         "links.tsv:3: not 2 tab-separated columns: 'e'. 7 of the first 9 rows are bad: this may "
         "not be a list of links, or may need other options. See --delimiter, --columns and "
         "--header in cocite ingest --help"

@@ -11,7 +11,7 @@ import pytest
 
 from cocite import Graph
 from cocite.errors import MalformedRow
-from tests.io.plain import links, read
+from tests.io.plain import links, read, refused
 
 ROWS = [("Köln", "Zürich"), ("Zürich", "A; B, C"), ("日本", "Köln"), ("\U0001f600", 'say "hi"')]
 
@@ -47,8 +47,7 @@ def test_the_line_that_tells_excel_is_no_link(tmp_path: Path, told: str) -> None
 
 def test_places_are_lines_of_the_file(tmp_path: Path) -> None:
     content = 'a;b;"x\ny"\n\nc;d;"\n\n"\n;e;f\n'
-    with pytest.raises(MalformedRow, match=r"x\.csv:7: an empty name"):
-        read(tmp_path, content, "x.csv", header="no")
+    refused(tmp_path, MalformedRow, content, "x.csv", header="no", match=r"x\.csv:7: an empty name")
     with pytest.raises(MalformedRow, match=r"x\.csv:2: .*not UTF-8|x\.csv:2: not 2"):
         read(tmp_path, "a\tb\nc\td\n".encode("utf-16")[:-3], "x.csv", header="no")
     with pytest.raises(MalformedRow, match=r"x\.csv:2: bytes that are not UTF-8"):

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite.errors import InputError, MalformedRow, UsageError
-from tests.io.plain import links, nothing_left, read, source_of, titles_of, weights_of
+from tests.io.plain import links, nothing_left, read, refused, source_of, titles_of, weights_of
 
 
 def write_node_link(graph: Any, path: Path) -> None:
@@ -219,12 +219,10 @@ BAD = [
 @pytest.mark.parametrize(("form", "content", "line", "what"), BAD)
 def test_bad_row_has_line(tmp_path: Path, form: str, content: str, line: int, what: str) -> None:
     weight = {"weight_column": "w"} if "-4<" in content else {}
-    with pytest.raises(MalformedRow) as caught:
-        read(tmp_path, content, "x", **weight)
-    assert str(caught.value).startswith(f"{tmp_path}/x:{line}: ")
-    assert what in str(caught.value)
-    assert caught.value.exit_code == 1
-    assert nothing_left(tmp_path)
+    error = refused(tmp_path, MalformedRow, content, "x", **weight)
+    assert str(error).startswith(f"{tmp_path}/x:{line}: ")
+    assert what in str(error)
+    assert error.exit_code == 1
     (tmp_path / "more.tsv").write_text("y\tz\t1\n")
     files = [tmp_path / "x", tmp_path / "more.tsv"] if not weight else [tmp_path / "x"]
     graph = cocite.ingest(files, tmp_path / "g", bad_rows="all", **weight)
@@ -260,11 +258,9 @@ BROKEN = [
 
 @pytest.mark.parametrize(("form", "content", "line", "what"), BROKEN)
 def test_broken_has_line(tmp_path: Path, form: str, content: str, line: int, what: str) -> None:
-    with pytest.raises(InputError) as caught:
-        read(tmp_path, content, "x", input_format=form)
-    assert str(caught.value).startswith(f"{tmp_path}/x:{line}: ")
-    assert what in str(caught.value)
-    assert nothing_left(tmp_path)
+    error = refused(tmp_path, InputError, content, "x", input_format=form)
+    assert str(error).startswith(f"{tmp_path}/x:{line}: ")
+    assert what in str(error)
 
 
 @pytest.mark.parametrize(

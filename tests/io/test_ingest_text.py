@@ -19,7 +19,7 @@ import cocite
 from cocite.errors import UnrecognizedInput
 from cocite.io.readers import text as reader
 from tests.clock import wait_for
-from tests.io.plain import links, nothing_left, read, source_of, zstd
+from tests.io.plain import links, nothing_left, read, refused, source_of, zstd
 
 AB = [("a", "b"), ("c", "d")]
 
@@ -166,12 +166,9 @@ def test_a_pipe_is_read_once_and_whole(tmp_path: Path, pack: Any) -> None:
     ],
 )
 def test_an_input_without_links_is_an_error(tmp_path: Path, content: str, what: str) -> None:
-    with pytest.raises(UnrecognizedInput) as caught:
-        read(tmp_path, content)
+    error = refused(tmp_path, UnrecognizedInput, content)
     file = tmp_path / "links.tsv"
-    assert str(caught.value) == (
-        f"there are no links: {file} {what}. Name files with one link per row"
-    )
+    assert str(error) == (f"there are no links: {file} {what}. Name files with one link per row")
     assert nothing_left(tmp_path)
 
 

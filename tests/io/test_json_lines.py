@@ -9,7 +9,7 @@ import pytest
 
 import cocite
 from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
-from tests.io.plain import links, nothing_left, read, source_of, weights_of
+from tests.io.plain import links, read, refused, source_of, weights_of
 
 OBJECTS = [{"id": 1, "source": "a", "target": "b", "n": 2}, {"source": "b", "target": 7, "n": 0.5}]
 
@@ -63,10 +63,8 @@ def test_weights_are_members_too(tmp_path: Path) -> None:
 )
 def test_a_bad_line_is_named_or_left_out(tmp_path: Path, bad: str, what: str) -> None:
     content = lines(OBJECTS) + "\n" + bad + "\n" + lines(OBJECTS[:1])
-    with pytest.raises(MalformedRow) as caught:
-        read(tmp_path, content)
-    assert str(caught.value).startswith(f"{tmp_path}/links.tsv:4: {what}")
-    assert nothing_left(tmp_path)
+    error = refused(tmp_path, MalformedRow, content)
+    assert str(error).startswith(f"{tmp_path}/links.tsv:4: {what}")
     graph = read(tmp_path, content, bad_rows="few")
     assert (graph.edges, graph.info().rows, graph.info().bad_rows) == (2, 3, 1)
     (example,) = graph.store.facts["sources"][0]["examples"]
@@ -87,8 +85,7 @@ def test_what_is_not_clear_is_asked(tmp_path: Path) -> None:
         ('[{"source": "a"},\n oops]', (), InputError, r"links\.tsv:2: Expecting value"),
         ('[["a", "b"]]\n[["b", "c"]]', (), InputError, r"links\.tsv:2: Extra data"),
     ):
-        with pytest.raises(error, match=message):
-            read(tmp_path, text, columns=columns)
+        refused(tmp_path, error, text, columns=columns, match=message)
 
 
 @pytest.mark.parametrize(

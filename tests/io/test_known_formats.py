@@ -8,7 +8,7 @@ from cocite.errors import InputError, UnrecognizedInput
 from cocite.io.readers import ReadOptions, Source
 from cocite.io.readers.formats import reader_at, reader_of, readers
 from tests.io.known_formats import ASKED, NO_TABLES, REFUSED
-from tests.io.plain import nothing_left, read
+from tests.io.plain import nothing_left, refused
 
 CASES = [
     pytest.param(name, content, id=f"{name} {number}")
@@ -24,19 +24,16 @@ def test_known_format_is_named(tmp_path: Path, name: str, content: str | bytes, 
     forms = [content] if isinstance(content, bytes) else [content, content.replace("\n", "\r\n")]
     for form in forms:
         for bad_rows in ("stop", "all"):
-            with pytest.raises(UnrecognizedInput) as caught:
-                read(tmp_path, form, file, bad_rows=bad_rows)
+            error = refused(tmp_path, UnrecognizedInput, form, file, bad_rows=bad_rows)
             begin = f"{tmp_path / file} is {name}, which cocite does not read. "
-            assert str(caught.value).startswith(begin)
-            assert len(str(caught.value)) > len(begin) + 15
+            assert str(error).startswith(begin)
+            assert len(str(error)) > len(begin) + 15
     assert nothing_left(tmp_path)
 
 
 @pytest.mark.parametrize("message", ASKED)
 def test_ingest_asks_about_what_is_not_clear(tmp_path: Path, message: str) -> None:
-    with pytest.raises(UnrecognizedInput, match=message):
-        read(tmp_path, ASKED[message], bad_rows="all")
-    assert nothing_left(tmp_path)
+    refused(tmp_path, UnrecognizedInput, ASKED[message], bad_rows="all", match=message)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +66,4 @@ def test_links_with_names_like_these_are_links(tmp_path: Path, content: str) -> 
 
 @pytest.mark.parametrize("content", NO_TABLES)
 def test_text_that_is_no_table_is_refused(tmp_path: Path, content: str) -> None:
-    with pytest.raises(InputError):
-        read(tmp_path, content)
-    assert nothing_left(tmp_path)
+    refused(tmp_path, InputError, content)

@@ -15,7 +15,7 @@ from cocite.errors import InputError, MalformedRow, ResourceError, UsageError
 from cocite.io.readers import ReadOptions, Source
 from cocite.io.readers import text as reader
 from cocite.storage import disk
-from tests.io.plain import links, nothing_left, read, source_of, zstd
+from tests.io.plain import links, nothing_left, read, refused, source_of, zstd
 
 BAD = [
     (b"a\tb\nc\n", 2, "columns", "not 2 tab-separated columns", "c"),
@@ -63,14 +63,13 @@ BAD = [
 def test_a_bad_row_is_named_or_left_out(
     tmp_path: Path, content: bytes, line: int, kind: str, what: str, shown: str
 ) -> None:
-    with pytest.raises(MalformedRow) as caught:
-        read(tmp_path, content)
+    error = refused(tmp_path, MalformedRow, content)
     file = tmp_path / "links.tsv"
-    assert str(caught.value) == (
+    assert str(error) == (
         f"{file}:{line}: {what}: {shown!r}. Fix the row, or pass --bad-rows few (bad_rows='few') "
         "to skip such rows and count them"
     )
-    assert (caught.value.file, caught.value.line) == (str(file), line)
+    assert (error.file, error.line) == (str(file), line)
     assert nothing_left(tmp_path)
     graph = read(tmp_path, content, bad_rows="few")
     source = source_of(graph)
@@ -106,8 +105,7 @@ def test_an_over_long_line_is_one_bad_row(
     source = source_of(graph)
     assert sum(source["bad_rows"].values()) == 2
     assert [text.split(":")[0] for text in source["examples"]] == ["line 2", "line 4"]
-    with pytest.raises(MalformedRow, match=r"links\.tsv:2: "):
-        read(tmp_path, content, **options)
+    refused(tmp_path, MalformedRow, content, **options, match=r"links\.tsv:2: ")
 
 
 def test_an_over_long_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,10 +182,8 @@ def clean(tmp_path: Path, content: bytes) -> bytes:
     ],
 )
 def test_a_wrong_option_is_named(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError) as caught:
-        read(tmp_path, "x,y\n1,2\n", **options)
-    assert message in str(caught.value)
-    assert nothing_left(tmp_path)
+    error = refused(tmp_path, UsageError, "x,y\n1,2\n", **options)
+    assert message in str(error)
 
 
 @pytest.mark.parametrize(
@@ -210,10 +206,8 @@ def test_inputs_that_cannot_be(
 
 
 def test_too_small_a_budget_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ResourceError) as caught:
-        read(tmp_path, "a\tb\n", memory="100MB")
-    assert str(caught.value).startswith("ingest needs 284 MB of memory; 100 MB may be used and ")
-    assert nothing_left(tmp_path)
+    error = refused(tmp_path, ResourceError, "a\tb\n", memory="100MB")
+    assert str(error).startswith("ingest needs 284 MB of memory; 100 MB may be used and ")
 
 
 def test_full_disk_is_not_blamed_on_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -221,9 +215,7 @@ def test_full_disk_is_not_blamed_on_input(tmp_path: Path, monkeypatch: pytest.Mo
         raise ResourceError("full")
 
     monkeypatch.setattr(disk, "write", full)
-    with pytest.raises(ResourceError, match="full"):
-        read(tmp_path, "a\tb\n")
-    assert nothing_left(tmp_path)
+    refused(tmp_path, ResourceError, "a\tb\n", match="full")
 
 
 def test_a_broken_parquet_file_is_told_in_our_words(tmp_path: Path) -> None:
@@ -239,8 +231,7 @@ def test_a_broken_parquet_file_is_told_in_our_words(tmp_path: Path) -> None:
         (whole[:half], "its end is missing: it is cut, or still being written. Copy it again"),
         (whole[:half] + b"\xff" * 300 + whole[half + 300 :], "it is damaged. Copy it again"),
     ):
-        with pytest.raises(InputError) as caught:
-            read(tmp_path, content, "links.parquet")
-        assert f"{path} cannot be read as Parquet: {told}" in str(caught.value)
-        assert "\n" not in str(caught.value)
+        error = refused(tmp_path, InputError, content, "links.parquet")
+        assert f"{path} cannot be read as Parquet: {told}" in str(error)
+        assert "\n" not in str(error)
     assert nothing_left(tmp_path)

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cocite.errors import InputError, MalformedRow, ResourceError, UnrecognizedInput, UsageError
-from tests.io.plain import links, nothing_left, read, weights_of
+from tests.io.plain import links, nothing_left, read, refused, weights_of
 
 HEAD = "%%MatrixMarket matrix coordinate"
 GENERAL = HEAD + " pattern general\n"
@@ -93,10 +93,8 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_matrix(tmp_path: Path, content: str, error: type[Exception], message: str) -> None:
-    with pytest.raises(error) as caught:
-        read(tmp_path, content, "x")
-    assert message in str(caught.value)
-    assert nothing_left(tmp_path)
+    found = refused(tmp_path, error, content, "x")
+    assert message in str(found)
 
 
 def test_bad_entries_can_be_left_out(tmp_path: Path) -> None:
@@ -116,8 +114,7 @@ def test_bad_entries_can_be_left_out(tmp_path: Path) -> None:
     ],
 )
 def test_wrong_weights_are_refused(tmp_path: Path, kind: str, column: str, message: str) -> None:
-    with pytest.raises(UsageError, match=message):
-        read(tmp_path, f"{HEAD} {kind}\n1 1 0\n", weight_column=column)
+    refused(tmp_path, UsageError, f"{HEAD} {kind}\n1 1 0\n", weight_column=column, match=message)
 
 
 def test_rows_beyond_memory_are_refused(tmp_path: Path) -> None:

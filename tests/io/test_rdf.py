@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite.errors import InputError, MalformedRow, UsageError
-from tests.io.plain import links, nothing_left, read, source_of, titles_of
+from tests.io.plain import links, nothing_left, read, refused, source_of, titles_of
 
 ENTITY, DIRECT = "http://www.wikidata.org/entity/", "http://www.wikidata.org/prop/direct/"
 LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
@@ -85,11 +85,9 @@ def test_turtle_and_xml_are_read_too(tmp_path: Path) -> None:
 def test_a_bad_triple_is_named_or_left_out(tmp_path: Path) -> None:
     good = "<http://a> <http://p> <http://b> .\n"
     content = good * 3 + "# c\n<http://a> <p> oops .\n" + good
-    with pytest.raises(MalformedRow, match=r"l\.nt:5: no triple: ") as caught:
-        read(tmp_path, content, "l.nt")
-    assert caught.value.line == 5
-    with pytest.raises(MalformedRow, match=r"l\.nt:2: no triple: "):
-        read(tmp_path, good + good[:20], "l.nt")
+    error = refused(tmp_path, MalformedRow, content, "l.nt", match=r"l\.nt:5: no triple: ")
+    assert error.line == 5
+    refused(tmp_path, MalformedRow, good + good[:20], "l.nt", match=r"l\.nt:2: no triple: ")
     with pytest.raises(MalformedRow, match=r":1: a control character in a name"):
         read(tmp_path, "<http://a\\u0001> <http://p> <http://b> .\n", "l.nt")
     assert nothing_left(tmp_path)

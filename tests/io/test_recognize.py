@@ -24,7 +24,7 @@ from cocite.io.readers import ReadOptions, Source, reader_of
 from cocite.io.readers.formats import FORMATS
 from cocite.io.readers.sources import encoding_of, expand
 from tests.io.known_formats import REFUSED
-from tests.io.plain import links, nothing_left, read
+from tests.io.plain import links, read, refused
 
 HTML = """<!DOCTYPE html>
 <html><head><title>Zebra</title></head>
@@ -120,9 +120,7 @@ def test_every_format_is_tried_here() -> None:
 def test_nothing_is_left_of_what_is_refused(tmp_path: Path) -> None:
     """XML made two junk links where bad rows were skipped, and a page a graph of its tags."""
     for content in (HTML, XML):
-        with pytest.raises(UnrecognizedInput):
-            read(tmp_path, content, bad_rows="few")
-    assert nothing_left(tmp_path)
+        refused(tmp_path, UnrecognizedInput, content, bad_rows="few")
 
 
 @pytest.mark.process
@@ -224,9 +222,8 @@ def test_names_may_begin_like_formats(tmp_path: Path, content: str, first: str) 
     ],
 )
 def test_rows_with_some_bad_ones_are_no_adjacency_list(tmp_path: Path, content: str) -> None:
-    with pytest.raises(InputError) as caught:
-        read(tmp_path, content)
-    assert "adjacency" not in str(caught.value)
+    error = refused(tmp_path, InputError, content)
+    assert "adjacency" not in str(error)
 
 
 @settings(max_examples=60)
