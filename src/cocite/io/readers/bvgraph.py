@@ -52,7 +52,9 @@ def _read(job: Job) -> Read:
     job.database.execute("CREATE TABLE reading.links (a UBIGINT, b UBIGINT)")
     if job.wanted == 2:
         for sources, targets in _links(Source(base.with_suffix(".graph")), properties, job):
-            _insert(job, sources, targets)
+            job.database.register("piece", {"a": sources, "b": targets})
+            job.database.execute("INSERT INTO reading.links SELECT a, b FROM piece")
+            job.database.unregister("piece")
             found.rows += len(targets)
         if found.rows != properties.arcs:
             raise InputError(
@@ -79,12 +81,6 @@ READER = FormatReader(
     streams=False,
     weights=False,
 )
-
-
-def _insert(job: Job, sources: NDArray[np.uint64], targets: NDArray[np.uint64]) -> None:
-    job.database.register("piece", {"a": sources, "b": targets})
-    job.database.execute("INSERT INTO reading.links SELECT a, b FROM piece")
-    job.database.unregister("piece")
 
 
 # -- properties --------------------------------------------------------------------------

@@ -213,14 +213,6 @@ def columns_note(titles: Sequence[str], weight: str, guessed: bool, unread: str 
     return note + (OTHERS if guessed else "") + weights_note(unread)
 
 
-def without_index(rows: Sequence[Sequence[str]]) -> tuple[int, int] | None:
-    """Return the positions of the two columns after a pandas index, or None."""
-    if len(rows) < 2 or len(rows[0]) < 3 or rows[0][0].strip():
-        return None
-    cells = [row[0].strip() for row in rows[1:] if row]
-    return (1, 2) if cells == [str(i) for i in range(len(cells))] else None
-
-
 _SAMPLE_LINES = 100
 _LEAST_SHAPE = 3
 """Minimum number of rows for comparing their shape with a header's."""
@@ -359,7 +351,10 @@ def titled_ends(
         header == "yes" or has_header(rows, named, None) or _of_sides(rows, named, sides)
     ):
         return named
-    return without_index(rows)
+    if len(rows) < 2 or len(rows[0]) < 3 or rows[0][0].strip():
+        return None
+    cells = [row[0].strip() for row in rows[1:] if row]  # an index of pandas, without title
+    return (1, 2) if cells == [str(i) for i in range(len(cells))] else None
 
 
 def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, str] | None) -> bool:

@@ -23,16 +23,16 @@ from cocite.io.readers.graphs.document import whole_text
 from cocite.io.readers.rows import LinkWriter
 
 _NPM = ("dependencies", "optionalDependencies", "peerDependencies", "devDependencies")
-_LINK = tuple[str, str]
 
 
 def _read_packages(job: Job) -> Read:
-    names, needs = _packages(job)
+    number = 0
     with LinkWriter(job, ("need", "package")) as out:
-        for number, name in enumerate(names, 1):
-            out.nodes.add((name,), number)
-        for number, need in enumerate(needs, 1):
-            out.links.add(need, number)
+        for place, (name, needs) in enumerate(_packages(job), 1):
+            out.nodes.add((name,), place)
+            for need in needs:
+                number += 1
+                out.links.add((name, need), number)
         return out.finish(READER.title, "{nodes} packages link to their dependencies")
 
 
@@ -45,7 +45,7 @@ READER = FormatReader(
 )
 
 
-def _packages(job: Job) -> tuple[list[str], list[_LINK]]:
+def _packages(job: Job) -> list[tuple[str, list[str]]]:
     label = job.source.label
     try:
         text = whole_text(job).decode("utf-8-sig")
@@ -55,14 +55,12 @@ def _packages(job: Job) -> tuple[list[str], list[_LINK]]:
     except ValueError as error:
         raise InputError(f"{label} cannot be read: {error}") from None
     try:
-        found = list(_read(whole))
+        return list(_read(whole))
     except (AttributeError, TypeError, KeyError) as error:
         raise InputError(
             f"{label} is not a supported lock file: {type(error).__name__}, {error}. cocite reads "
             f"{READER.described}"
         ) from None
-    names = [name for name, _ in found]
-    return names, [(name, need) for name, needs in found for need in needs]
 
 
 def _read(whole: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:

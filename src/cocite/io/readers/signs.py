@@ -154,8 +154,8 @@ def begun(pattern: str, *, table: bool = False) -> Sign:
     wanted = re.compile(pattern, re.I)
 
     def found(beginning: Beginning) -> bool:
-        first = (beginning.opening, "\n".join(beginning.rows[:_FEW]) + "\n")
-        return any(map(wanted.match, first)) and (table or not _is_table(beginning))
+        texts = ("\n".join(each[:_FEW]) + "\n" for each in (beginning.lines, beginning.rows))
+        return any(map(wanted.match, texts)) and (table or not _is_table(beginning))
 
     return found
 
@@ -251,23 +251,23 @@ def json_rows(beginning: Beginning) -> bool:
     cut off, its first key must be an id.
     """
     one, more = _json(beginning)
-    if more or (one and wrapped(beginning)):
+    text, path = beginning.text.lstrip(), beginning.path
+    if more or not one or wrapped(beginning):
+        return more or one
+    alone = len(beginning.lines) == 1
+    if alone and not beginning.whole:
+        return bool(_NAMED.match(text))
+    if _LIST_OF_ROWS.match(text):
         return True
-    if one and not beginning.whole and len(beginning.lines) == 1:
-        return bool(_NAMED.match(beginning.text.lstrip()))
-    if one and _LIST_OF_ROWS.match(beginning.text.lstrip()):
-        return True
-    if not (one and beginning.whole and len(beginning.lines) == 1):
+    if not (alone and beginning.whole):
         return False
-    called = beginning.path is not None and set(beginning.path.suffixes) & {".jsonl", ".ndjson"}
-    if called:
+    if path is not None and set(path.suffixes) & {".jsonl", ".ndjson"}:
         return True
     try:
-        value = json.loads(beginning.text)
+        value = json.loads(text)
     except ValueError:
         return False
-    known = isinstance(value, dict) and (shape_of(list(value)) or ends_of(list(value)))
-    return bool(known)
+    return isinstance(value, dict) and bool(shape_of(list(value)) or ends_of(list(value)))
 
 
 def rdf(beginning: Beginning) -> bool:

@@ -224,11 +224,6 @@ class Beginning:
         return [line for line in map(str.strip, lines) if line]
 
     @cached_property
-    def opening(self) -> str:
-        """Return the first hundred lines."""
-        return "\n".join(self.lines[:100]) + "\n"
-
-    @cached_property
     def rows(self) -> list[str]:
         """Return the lines that are not comments (# or %)."""
         return [line for line in self.lines if not line.startswith(("#", "%"))]

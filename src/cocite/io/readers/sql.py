@@ -120,20 +120,16 @@ def _result(job: Job) -> Path:
 
 
 def _files_of(query: str) -> Iterator[str]:
-    """Yield the files that a query may open: all quoted texts, and words with a dot."""
+    """Yield the files that a query may open: all quoted texts, and words with a dot.
+
+    Each is as written, absolute, and resolved; folders end in a slash.
+    """
     for text, name, word in _QUOTED.findall(query):
         path = text.replace("''", "'") or name.replace('""', '"') or word
-        if "\0" not in path:
-            for match in (path, *matches(path)):
-                yield from _spelled(match)
-
-
-def _spelled(path: str) -> Iterator[str]:
-    """Yield a path as written, absolute, and resolved; folders end in a slash."""
-    home = os.path.expanduser(path)
-    slash = "/" if os.path.isdir(home) else ""
-    for each in (path, os.path.abspath(home), os.path.realpath(home)):
-        yield each.rstrip("/") + slash if slash else each
+        for match in (path, *matches(path)) if "\0" not in path else ():
+            home = os.path.expanduser(match)
+            for each in (match, os.path.abspath(home), os.path.realpath(home)):
+                yield each.rstrip("/") + "/" if os.path.isdir(home) else each
 
 
 # -- tables ----------------------------------------------------------------------------

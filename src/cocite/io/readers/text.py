@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 from cocite.errors import SKIP_ADVICE, MalformedRow, UnrecognizedInput
 from cocite.graph.spelling import turn_in
 from cocite.io.database import csv_relation
+from cocite.io.readers import dialect
 from cocite.io.readers.contract import (
     DELIMITERS,
     EXAMPLES,
@@ -37,21 +38,6 @@ from cocite.io.readers.contract import (
     RowBatch,
     Together,
     bad_row_advice,
-)
-from cocite.io.readers.dialect import (
-    OTHERS,
-    answer_in,
-    check_distinct,
-    column_place,
-    fields,
-    guess_delimiter,
-    has_header,
-    in_doubt,
-    sample,
-    see_no_titles,
-    titled_ends,
-    unread_weights,
-    weights_note,
 )
 from cocite.io.readers.sources import LOOK, Source, lines_of
 from cocite.storage import disk
@@ -122,8 +108,8 @@ class TextInput(Found):
             text += "" if self.weight is None else f" and {self.weight + 1} its weight"
             unused = self.columns > 2 + (self.weight is not None)
             if self.guessed and (unused or self.taken != (0, 1)):
-                text += OTHERS
-            text += weights_note(self.unread)
+                text += dialect.OTHERS
+            text += dialect.weights_note(self.unread)
         if self.first and not self.header and not self.integers:  # may be titles, taken for names
             text += f"; the first link is {' -> '.join(self.first)}"
         return text
@@ -231,7 +217,7 @@ class Cleaner:
             self._clean(piece, rules, room)
             clean = room[: self._tally[k.T_BYTES]].data
             if suspects:
-                see_no_titles(bytes(clean), suspects, self.found.file)
+                dialect.see_no_titles(bytes(clean), suspects, self.found.file)
             disk.write(out, clean)
             if self._tally[k.T_REST] >= 0:  # a quoted field continues in the next chunk
                 rest = piece[self._tally[k.T_REST] :] + rest
@@ -277,11 +263,10 @@ class Cleaner:
         return titles + bad_row_advice(bad, bad + good)
 
     def _explain(self, reason: int) -> str:
-        k = self._k
-        if reason == k.COLUMNS:
-            kind = {"space": "blank"}.get(self.found.delimiter, self.found.delimiter)
-            return f"not {self.found.columns} {kind}-separated columns"
+        k, found = self._k, self.found
+        kind = {"space": "blank"}.get(found.delimiter, found.delimiter)
         return {
+            k.COLUMNS: f"not {found.columns} {kind}-separated columns",
             k.EMPTY: "an empty name",
             k.CONTROL: "a control character in a name",
             k.ENCODING: "bytes that are not UTF-8",
@@ -310,7 +295,7 @@ class Cleaner:
     def decide(self, head: bytes) -> None:
         """Determine delimiter, header and columns from the first lines."""
         options, found = self.options, self.found
-        lines = sample(head, options.comment)
+        lines = dialect.sample(head, options.comment)
         found.delimiter = options.delimiter
         separator = _TOLD.fullmatch(lines[0].strip()) if lines and self.wanted == 2 else None
         if separator and options.delimiter == "auto":  # Excel's line "sep=;"
@@ -319,30 +304,32 @@ class Cleaner:
         if found.delimiter == "auto":
             path = self._source.path
             comma_first = path is not None and ".csv" in path.suffixes
-            found.delimiter = guess_delimiter(lines, self.wanted, comma_first)
-        rows = self.sampled = [fields(line, found.delimiter) for line in lines]
+            found.delimiter = dialect.guess_delimiter(lines, self.wanted, comma_first)
+        rows = self.sampled = [dialect.fields(line, found.delimiter) for line in lines]
         ends = None
         if self.wanted == 2 and not options.columns:
             found.guessed = options.header == "auto"
-            if rows and options.header != "no" and (answer := answer_in(rows[0])):
+            if rows and options.header != "no" and (answer := dialect.answer_in(rows[0])):
                 raise UnrecognizedInput(f"{found.file} {answer}")
             header = "yes" if _named(options) else options.header
-            ends = titled_ends(rows, header, options.sides)
+            ends = dialect.titled_ends(rows, header, options.sides)
             asked = options.delimiter != "auto" or bool(options.weight) or ends is not None
-            if not asked and (doubt := in_doubt(lines, found.delimiter)):
+            if not asked and (doubt := dialect.in_doubt(lines, found.delimiter)):
                 raise UnrecognizedInput(f"{found.file} {doubt}")
         found.columns = len(rows[0]) if rows else self.wanted
         self._choose_columns(rows[0] if rows else [], ends)
         taken = found.taken
         found.header = options.header == "yes" or (
             options.header == "auto"
-            and (ends is not None or _named(options) or has_header(rows, taken, found.weight))
+            and (
+                ends is not None or _named(options) or dialect.has_header(rows, taken, found.weight)
+            )
         )
         if rows and options.header == "auto" and not _named(options) and len(taken) == 2:
             found.first = tuple(rows[0][i].strip() for i in taken if i < len(rows[0]))
         if rows and found.header and not options.weight:
             read = [rows[0][i] for i in taken if i < len(rows[0])]
-            found.unread = unread_weights([title.strip() for title in rows[0]], read)
+            found.unread = dialect.unread_weights([title.strip() for title in rows[0]], read)
         if lines and not found.header:
             above = lines_of(head[:LOOK].decode("utf-8", "replace"))
             self._first_row = 1 + above.index(lines[0].split("\n")[0])
@@ -374,10 +361,10 @@ class Cleaner:
             # Report a first row that is too short as malformed, with its line number.
             found.columns = max(found.columns, self.wanted)
         titles = first if _named(options) else [str(i) for i in range(1, found.columns + 1)]
-        place = partial(column_place, found.file, titles, folded=True)
+        place = partial(dialect.column_place, found.file, titles, folded=True)
         found.taken = tuple(map(place, options.columns)) or ends or tuple(range(self.wanted))
         found.weight = place(options.weight) if options.weight else None
-        check_distinct(found.file, titles, found.taken, found.weight)
+        dialect.check_distinct(found.file, titles, found.taken, found.weight)
 
     def _report(self) -> TextInput:
         k, tally, found = self._k, self._tally, self.found

@@ -216,9 +216,15 @@ def _read_archive(job: Job) -> Read:
         for member in (_in_zip if is_zip else _in_tar)(job):
             with _unpacking(job, member.name):
                 unpacked.add(member)
-    folder = unpacked.finish()
+    folder, source = unpacked.finish(), job.source
     if not is_site(folder):
-        raise UnrecognizedInput(_no_site(job, is_zip))
+        kind, command = ("zip", "unzip") if is_zip else ("tar", "tar -xf")
+        file = "FILE" if source.path is None else shlex.quote(str(source.path))
+        packed = f" (packed by {source.packed})" if source.packed else ""
+        raise UnrecognizedInput(
+            f"{source.label} is a {kind} archive{packed} without a site of HTML pages. Unpack it, "
+            f"and name the files with links: {command} {file}"
+        )
     site = Site(folder)
     site.left_out += unpacked.left_out
     return read_site(job, site)
@@ -231,16 +237,6 @@ ARCHIVE_READER = FormatReader(
     takes=("pages",),
     columns=False,
 )
-
-
-def _no_site(job: Job, is_zip: bool) -> str:
-    kind, command = ("zip", "unzip") if is_zip else ("tar", "tar -xf")
-    file = "FILE" if job.source.path is None else shlex.quote(str(job.source.path))
-    packed = f" (packed by {job.source.packed})" if job.source.packed else ""
-    return (
-        f"{job.source.label} is a {kind} archive{packed} without a site of HTML pages. Unpack it, "
-        f"and name the files with links: {command} {file}"
-    )
 
 
 class _Unpacked:

@@ -138,11 +138,11 @@ class _Links:
         with LinkWriter(job, ("link", "note")) as out:
             for number, name in enumerate(self._names.values(), 1):
                 out.nodes.add((name,), number)
-            number = 0
-            for name, in_note in self._written():
-                for kind, target in self._targets(name, in_note, others):
-                    number, kinds[kind] = number + 1, kinds[kind] + 1
-                    out.links.add((name, target), number)
+            with self._place.open("rb") as lines:
+                for name, in_note in map(json.loads, lines):
+                    for kind, target in self._targets(name, in_note, others):
+                        kinds[kind] += 1
+                        out.links.add((name, target), kinds.total())
             read = out.finish(READER.title, "")
         found.rows, found.integers = read.found.rows, read.found.integers
         for kind_of_row, count in read.found.bad_rows.items():
@@ -152,10 +152,6 @@ class _Links:
         found.others = {_OTHERS[kind]: count for kind, count in sorted(others.items())}
         found.left_out = dict(sorted(self._site.left_out.items()))
         return Read(read.rows, found, read.nodes)
-
-    def _written(self) -> Iterator[tuple[str, Mapping[str, Any]]]:
-        with self._place.open("rb") as lines:
-            yield from map(json.loads, lines)
 
     def _targets(
         self, name: str, in_note: Mapping[str, Any], others: Counter[int]
