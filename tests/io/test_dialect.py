@@ -43,19 +43,13 @@ def test_titles_are_no_nodes_by_hint(tmp_path: Path, content: str, first: tuple[
 @pytest.mark.parametrize(
     "content",
     [
-        "Africa,Savanna\nLion,Zebra\nZebra,Horse\n",
-        "apple,pear\nplum,cherry\nfig,grape\nkiwi,lime\n",
+        *("Africa,Savanna\nLion,Zebra\nZebra,Horse\n", "ann,bob,5\ncy,dan,6\n", "n1,2\n3,4\n5,6\n"),
+        *("apple,pear\nplum,cherry\nfig,grape\nkiwi,lime\n", "from,to,5\ncy,dan,6\n"),
         "about,contact\npage1.html,home\npage2.html,shop\npage3.html,shop\n",
         "about,news.html\na.html,b.html\nb.html,c.html\nc.html,d.html\n",
         "source,target\ntarget,other\nother,source\n",  # nodes of these names
-        "ann,bob,5\ncy,dan,6\n",
-        "from,to,5\ncy,dan,6\n",
-        "n1,2\n3,4\n5,6\n",
-        "x,y,nan\na,b,1\nc,d,2\n",
-        "x,y,n/a\na,b,1\nx,d,2\n",
-        "x,y,1;5\na,b,1\nc,d,2\n",
-        "x,y,?\na,b,1\nc,d,2\n",
-        "e.g.,i.e.\nA1,B2\nA2,B3\nA4,B4\n",
+        *("x,y,nan\na,b,1\nc,d,2\n", "x,y,n/a\na,b,1\nx,d,2\n", "x,y,1;5\na,b,1\nc,d,2\n"),
+        *("x,y,?\na,b,1\nc,d,2\n", "e.g.,i.e.\nA1,B2\nA2,B3\nA4,B4\n"),
     ],
 )
 def test_a_first_link_is_not_lost(tmp_path: Path, content: str) -> None:

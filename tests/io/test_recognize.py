@@ -186,29 +186,17 @@ def test_advice_of_messages_reads_links(tmp_path: Path, content: bytes | str, wa
 
 
 TEXTS = [
-    ("[1]\t[2]\n[2]\t[3]\n", "[1]"),
-    ("[[Main Page]]\t{{Stub}}\n", "[[Main Page]]"),
-    ("{a}\t{b}\n", "{a}"),
-    ("<http://a/>\t<http://b/>\n", "<http://a/>"),
-    ("<b>\t<i>\n", "<b>"),
-    ("graph\ttree\ngraph\tnode\n", "graph"),
-    ("graph theory {x}\ttree\n", "graph theory {x}"),
-    ("digraph\tgraph\n", "digraph"),
-    ("*Arcs\t*Edges\n", "*Arcs"),
-    ("ORC\tElf\n", "ORC"),
-    ("RIFF\tDUCK\n", "RIFF"),
-    ("BZh9\tgz\n", "BZh9"),
-    ("insert into\ttable\n", "insert into"),
-    ("p sp 1\tq\n", "p sp 1"),
-    ("%PDX\tb\n", "%PDX"),
-    ("Köln\tZürich\n", "Köln"),
-    ("Москва\tКиев\n", "Москва"),
-    ("\ufeff日本\t中国\n", "日本"),
+    *("[1]\t[2]\n[2]\t[3]\n", "[[Main Page]]\t{{Stub}}\n", "{a}\t{b}\n", "<b>\t<i>\n"),
+    *("<http://a/>\t<http://b/>\n", "graph\ttree\ngraph\tnode\n", "graph theory {x}\ttree\n"),
+    *("digraph\tgraph\n", "*Arcs\t*Edges\n", "ORC\tElf\n", "RIFF\tDUCK\n", "BZh9\tgz\n"),
+    *("insert into\ttable\n", "p sp 1\tq\n", "%PDX\tb\n", "Köln\tZürich\n", "Москва\tКиев\n"),
+    "\ufeff日本\t中国\n",
 ]
 
 
-@pytest.mark.parametrize(("content", "first"), TEXTS)
-def test_names_may_begin_like_formats(tmp_path: Path, content: str, first: str) -> None:
+@pytest.mark.parametrize("content", TEXTS)
+def test_names_may_begin_like_formats(tmp_path: Path, content: str) -> None:
+    first = content.removeprefix("\ufeff").partition("\t")[0]
     assert first in list(read(tmp_path, content, header="no").names)
 
 

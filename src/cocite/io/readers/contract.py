@@ -503,28 +503,18 @@ def text_lines(job: Job, longest: int, what: str) -> Iterator[tuple[int, str]]:
                 yield number, text
 
 
-def follow(database: duckdb.DuckDBPyConnection, table: str) -> int:
+def follow(job: Job, table: str) -> int:
     """Replace each redirect's target in ``table`` (a, b; a unique) with its final target.
 
     Circular redirects are deleted; return their number. Each round doubles the distance covered, so
     chains of length n take log2(n) joins. A round that reaches no new end is the last.
     """
-
-    def count(where: str) -> int:
-        row = database.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()
-        return int(row[0]) if row else 0
-
-    every, before = count("true"), -1
-    while True:
-        database.execute(
-            f"CREATE TABLE {table}_on AS SELECT s.a, coalesce(t.b, s.b) AS b, t.a IS NULL AS ended "
-            f"FROM {table} s LEFT JOIN {table} t ON t.a = s.b"
+    every, before, ended = job.count(f"SELECT count(*) FROM {table}"), -2, -1
+    while ended not in (every, before):
+        job.run(
+            f"CREATE OR REPLACE TABLE {table} AS SELECT s.a, coalesce(t.b, s.b) AS b, "
+            f"t.a IS NULL AS ended FROM {table} s LEFT JOIN {table} t ON t.a = s.b"
         )
-        database.execute(f"DROP TABLE {table}")
-        database.execute(f"ALTER TABLE {table}_on RENAME TO {table.rpartition('.')[2]}")
-        ended = count("ended")
-        if ended in (every, before):
-            break
-        before = ended
-    database.execute(f"DELETE FROM {table} WHERE NOT ended")
+        before, ended = ended, job.count(f"SELECT count(*) FROM {table} WHERE ended")
+    job.run(f"DELETE FROM {table} WHERE NOT ended")
     return every - ended

@@ -337,7 +337,7 @@ class _Wiki:
             "CREATE TABLE reading.goes AS SELECT r.id AS a, p.id AS b FROM reading.redirect r JOIN "
             "reading.page p ON p.ns = r.ns AND p.title = r.title WHERE r.wiki = ''"
         )
-        follow(self._job.database, "reading.goes")
+        follow(self._job, "reading.goes")
         chosen = ", ".join(map(str, self._chosen))
         names = " ".join(f"WHEN {n} THEN '{_NAMESPACES.get(n, n)}:'" for n in self._chosen if n)
         front = f"CASE ns {names} ELSE '' END || " if names else ""
@@ -362,23 +362,23 @@ class _Wiki:
     def _ends(self) -> None:
         """Create the tables ``raw`` (page, end) and ``ends`` (id, name, fault)."""
         names = {"pl_from": "id", "pl_namespace": "ns", "pl_title": "title", "pl_target_id": "to_"}
-        links = self._relation("pagelinks", **names)
+        run, links = self._job.run, self._relation("pagelinks", **names)
         if self._has("pagelinks", "pl_target_id") and "linktarget" in self._dump.columns:
             target = self._relation("linktarget", lt_id="to_", lt_namespace="ns", lt_title="title")
-            self._job.run(f"CREATE TABLE reading.target AS SELECT * FROM {target}")
-            self._job.run(f"CREATE TABLE reading.raw AS SELECT id, to_ FROM {links}")
+            run(f"CREATE TABLE reading.target AS SELECT * FROM {target}")
+            run(f"CREATE TABLE reading.raw AS SELECT id, to_ FROM {links}")
         else:
-            self._job.run(f"CREATE TABLE reading.titled AS SELECT id, ns, title FROM {links}")
-            self._job.run(
+            run(f"CREATE TABLE reading.titled AS SELECT id, ns, title FROM {links}")
+            run(
                 "CREATE TABLE reading.target AS SELECT row_number() OVER () AS to_, ns, title FROM "
                 "(SELECT DISTINCT ns, title FROM reading.titled)"
             )
-            self._job.run(
+            run(
                 "CREATE TABLE reading.raw AS SELECT l.id, t.to_ FROM reading.titled l JOIN "
                 "reading.target t ON t.ns = l.ns AND t.title = l.title"
             )
-            self._job.run("DROP TABLE reading.titled")
-        self._job.run(
+            run("DROP TABLE reading.titled")
+        run(
             "CREATE TABLE reading.ends AS SELECT t.to_, any_value(n.name) AS name, "
             "CASE WHEN any_value(n.id) IS NOT NULL THEN '' WHEN any_value(p.id) IS NULL THEN 'red' "
             "WHEN any_value(r.id) IS NOT NULL AND any_value(g.b) IS NULL THEN 'lost' "
@@ -390,24 +390,25 @@ class _Wiki:
 
     def _links(self) -> None:
         """Create the table ``links``, those between nodes; count all others."""
+        run, found = self._job.run, self._found
         every = self._job.count("SELECT count(*) FROM reading.raw")
         joined = (
             "FROM reading.raw l JOIN reading.nodes s ON s.id = l.id "
             "LEFT JOIN reading.ends e ON e.to_ = l.to_"
         )
         what = "coalesce(e.what, 'red')"
-        self._job.run(
+        run(
             f"CREATE TABLE reading.links AS SELECT s.name AS a, e.name AS b {joined} "
             f"WHERE {what} = ''"
         )
-        counts = dict(self._job.run(f"SELECT {what}, count(*) {joined} GROUP BY ALL"))
-        self._found.rows = counts.pop("", 0)
-        self._found.links = {"link": self._found.rows}
+        counts = dict(run(f"SELECT {what}, count(*) {joined} GROUP BY ALL"))
+        found.rows = counts.pop("", 0)
+        found.links = {"link": found.rows}
         others = {_WORDS[name]: count for name, count in counts.items()}
-        rest = every - self._found.rows - sum(counts.values())
+        rest = every - found.rows - sum(counts.values())
         if rest:
             others["from redirects and other namespaces"] = rest
-        self._found.others = dict(sorted(others.items()))
+        found.others = dict(sorted(others.items()))
         if self._job.report is not no_report:
             target = "LEFT JOIN reading.target t ON t.to_ = l.to_"
             for row in self._red(f"{joined} {target} WHERE {what} = 'red'"):

@@ -239,13 +239,13 @@ class Captures:
 
     def _names(self) -> None:
         """Create ``goes`` (redirect, target), ``same`` (copy, original), ``real`` (both)."""
-        run, database = self._job.run, self._job.database
+        run = self._job.run
         run(
             "CREATE TABLE reading.goes AS SELECT url AS a, leads AS b FROM reading.latest WHERE "
             f"leads != '' AND (kind = {REDIRECT} OR (kind = {REVISIT} AND leads != url AND leads "
             f"IN (SELECT url FROM reading.latest WHERE kind IN ({PAGE}, {REDIRECT}, {REVISIT}))))"
         )
-        follow(database, "reading.goes")
+        follow(self._job, "reading.goes")
         run(
             "CREATE TABLE reading.same AS SELECT l.url AS a, coalesce(g.b, l.leads) AS b FROM "
             "reading.latest l LEFT JOIN reading.goes g ON g.a = l.leads "
@@ -256,7 +256,7 @@ class Captures:
             f"WHERE kind = {PAGE} OR (kind = {REVISIT} AND url NOT IN "
             "(SELECT a FROM reading.goes)))"
         )
-        follow(database, "reading.same")
+        follow(self._job, "reading.same")
         run(
             "CREATE TABLE reading.real AS SELECT g.a, coalesce(s.b, g.b) AS b FROM reading.goes g "
             "LEFT JOIN reading.same s ON s.a = g.b UNION ALL SELECT a, b FROM reading.same"
