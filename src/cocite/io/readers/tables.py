@@ -403,7 +403,8 @@ class NameTable:
         may = [str(path.absolute()), file_pattern(path), os.path.realpath(path)]
         limit = min(_MOST_MEMORY, database_memory(budget(None)))
         config = {"memory_limit": f"{limit}B", "threads": 1}
-        return cast(Any, open_duckdb(":memory:", config, files=may))
+        found: duckdb.DuckDBPyConnection = open_duckdb(":memory:", config, files=may)
+        return found
 
     def _see_pieces(
         self, connection: duckdb.DuckDBPyConnection, file: str, columns: list[str]
