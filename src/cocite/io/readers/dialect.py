@@ -203,11 +203,7 @@ def weights_note(unread: str) -> str:
 
 
 def columns_note(titles: Sequence[str], weight: str, guessed: bool, unread: str = "") -> str:
-    """Return a note on the selected columns.
-
-    The note suggests ``--columns`` if they were ``guessed`` by position, and ``--weight-column``
-    for ``unread``.
-    """
+    """Return a note on the selected columns, with advice if ``guessed`` or ``unread``."""
     note = f"columns {' and '.join(map(repr, titles))}"
     note += f" with the weight in {weight!r}" if weight else ""
     return note + (OTHERS if guessed else "") + weights_note(unread)
@@ -340,10 +336,7 @@ def in_doubt(lines: list[str], delimiter: str) -> str:
 def titled_ends(
     rows: list[list[str]], header: str, sides: tuple[str, str] | None = None
 ) -> tuple[int, int] | None:
-    """Return the positions of the ends of links, by titles in the first row, or None.
-
-    ``header`` is yes, no or auto.
-    """
+    """Return links' ends by titles in the first row, or None; ``header`` is yes, no or auto."""
     if not rows or header == "no":
         return None
     named = ends_of(rows[0], sides)
@@ -424,10 +417,7 @@ def _numeric(text: str) -> bool:
 
 
 def see_no_titles(clean: bytes, titles: tuple[str, ...], file: str) -> None:
-    """Raise :class:`~cocite.errors.UnrecognizedInput` if a detected title is also a node name.
-
-    ``clean`` are rows of names, separated by tabs.
-    """
+    """Raise :class:`UnrecognizedInput` if a detected title is also a name in ``clean``."""
     for title in titles:
         name = title.encode()
         first, second = name + b"\t", b"\t" + name

@@ -43,11 +43,7 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
 
 
 class LinkWriter:
-    """Context manager that collects links and nodes one by one.
-
-    ``units`` are the units of positions in messages, for links and for nodes; links have weights if
-    ``weighted``.
-    """
+    """Context manager that collects links and nodes; ``units`` are those of their positions."""
 
     def __init__(
         self, job: Job, units: tuple[str, str] = ("line", "line"), *, weighted: bool = False
@@ -80,10 +76,7 @@ class LinkWriter:
 
 
 class RowWriter(Cleaner):
-    """Clean rows of ``names`` node names, and a weight if ``weighted``, and write them to ``out``.
-
-    Each row has a position, counted in ``unit``.
-    """
+    """Clean rows of ``names`` names, and a weight if ``weighted``; positions count in ``unit``."""
 
     as_written = False
 

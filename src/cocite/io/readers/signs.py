@@ -33,10 +33,7 @@ _CLOSED = re.compile(r"</[a-z]|/>|\?>|<!doctype", re.I)
 
 
 def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
-    """Return a test for one of the ``magic`` numbers at byte ``at``.
-
-    ``words`` marks magic numbers that a text may begin with; these match only binary content.
-    """
+    """Return a test for a magic number; texts may begin with ``words``, which match binary only."""
 
     def found(beginning: Beginning) -> bool:
         content = beginning.content

@@ -234,10 +234,7 @@ _SIZES = 20
 
 
 class Source:
-    """One input; ``path`` is None for standard input.
-
-    A pipe is opened only once, to examine its beginning; the examined bytes are read again later.
-    """
+    """One input, standard input if ``path`` is None. A pipe is examined and read only once."""
 
     def __init__(self, path: Path | None, label: str = "") -> None:
         self.path = path

@@ -159,11 +159,7 @@ def clean_text(
 
 
 class Cleaner:
-    """One pass over one text.
-
-    ``unit`` is the unit of bad rows' positions. After :meth:`decide`, ``sampled`` contains the
-    fields of the first rows.
-    """
+    """One pass over one text; after :meth:`decide`, ``sampled`` contains the first rows' fields."""
 
     unit = "line"
     as_written = True  # rows of the input, with decimal commas in weights
@@ -188,10 +184,7 @@ class Cleaner:
     def run(
         self, stream: Any, tell: Callable[[], int], out: BinaryIO, progress: Progress
     ) -> TextInput:
-        """Write the clean rows of ``stream`` to ``out``; return the report.
-
-        ``tell`` returns the number of input bytes read so far.
-        """
+        """Write the clean rows of ``stream``; ``tell`` returns the number of input bytes read."""
         k = self._k
         room = np.empty(_PIECE + _MAX_LINE + 2, np.uint8)
         rest = b""

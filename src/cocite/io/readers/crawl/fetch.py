@@ -72,10 +72,7 @@ class Fetched(NamedTuple):
 
 
 class Fetcher:
-    """Fetch pages with at least ``delay`` seconds between requests to a host.
-
-    Rules of robots.txt, and the times of the next requests, persist between calls.
-    """
+    """Fetch pages, with ``delay`` seconds between the requests of all calls to a host."""
 
     def __init__(self, delay: float) -> None:
         self.httpx = need("httpx", "--fetch", "fetch")

@@ -27,10 +27,7 @@ _TITLES = ("display_name", "title")
 
 
 class Shape(NamedTuple):
-    """The members that contain a work's name and its citations.
-
-    Works without citations are recognized by one of the keys in ``signs``.
-    """
+    """Members with a work's name and citations; ``signs`` are keys of works without citations."""
 
     node: str
     cited: str

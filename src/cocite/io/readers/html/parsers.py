@@ -36,10 +36,7 @@ _REMEMBERED: ContextVar[dict[bytes, Parsed] | None] = ContextVar("_REMEMBERED", 
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Cache parsed pages within the context, for a process that reads a folder repeatedly.
-
-    The cache contains the pages of the last pass, at some kilobytes each.
-    """
+    """Cache the pages of the last pass, at some kilobytes each, for a folder read repeatedly."""
     before = _REMEMBERED.set({})
     try:
         yield

@@ -41,10 +41,7 @@ class Destination(NamedTuple):
 
 
 class Vault:
-    """Names of notes (paths without suffixes), and paths of other ``files`` and ``folders``.
-
-    ``real`` resolves symbolic links in a path.
-    """
+    """Names of notes, and paths of other files and folders; ``real`` resolves symbolic links."""
 
     def __init__(
         self,
