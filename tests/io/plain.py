@@ -96,7 +96,7 @@ def refused(
     error: type[Exception] | tuple[type[Exception], ...],
     content: bytes | str,
     file: str = "links.tsv",
-    match: str = "",
+    match: str | None = None,
     **options: object,
 ) -> Any:
     """The error of reading one file with this content, which stores nothing."""
