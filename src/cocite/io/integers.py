@@ -25,7 +25,7 @@ from cocite.cluster.threads import in_order
 from cocite.errors import CociteError
 from cocite.graph.name_files import VALUES
 from cocite.io.readers import Found, ReadOptions, Source, reader_of
-from cocite.io.readers.contract import Progress, Together
+from cocite.io.readers.contract import Progress, each_with_progress
 from cocite.io.readers.sources import LOOK
 from cocite.io.readers.text import READER, Cleaner
 from cocite.io.storing import counted, graph_facts, write_links
@@ -97,16 +97,16 @@ def _read_all(
     """Return (chunks of keys, 1 + the largest integer, reports); raises :class:`_ForTables`."""
     workers = [_Worker() for _ in range(resources.threads)]
     room = resources.memory - READERS_MEMORY - resources.threads * BUFFER
-    shown, each = Together(progress, sources), 1 + options.undirected
+    each = 1 + options.undirected
     pieces: list[_Keys] = []
     found: list[Found] = []
     rows, bound = 0, 0
     packed = any(source.packed for source in sources)
     whole = 0 if packed else sum(source.nbytes for source in sources)
-    for source in sources:
+    for source, report in each_with_progress(progress, sources):
         cleaner = Cleaner(source, 2, options)
         text = cleaner.found
-        with shown.of(source) as report, source.reading() as (stream, raw):
+        with source.reading() as (stream, raw):
             for read in _read(cleaner, source, (stream, raw), workers, report):
                 text.rows += read.keys.size
                 text.blank_lines += read.blank

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -211,26 +210,19 @@ _FEW = 10
 """Maximum number of files to report separately."""
 
 
-class Together:
-    """Progress of ``sources``: a stage for each if they are few, else one for all."""
-
-    def __init__(self, progress: Progress, sources: Sequence[Source]) -> None:
-        self._progress, self._few = progress, len(sources) <= _FEW
-        self._stage = f"reading {len(sources):,} files"
-        self._total = 0 if self._few else sum(source.nbytes for source in sources)
-        self._done = 0
-
-    @contextmanager
-    def of(self, *sources: Source) -> Iterator[Progress]:
-        """Yield a progress callback for the sources to be read in the context."""
-        if self._few:
-            yield self._progress
-            return
-        yield lambda stage, done, total: self._progress(
-            self._stage, min(self._done + done, self._total), self._total
-        )
-        self._done += sum(source.nbytes for source in sources)
-        self._progress(self._stage, min(self._done, self._total), self._total)
+def each_with_progress(
+    progress: Progress, sources: Sequence[Source]
+) -> Iterator[tuple[Source, Progress]]:
+    """Yield sources with their progress callbacks: a stage for each if few, else one for all."""
+    if len(sources) <= _FEW:
+        yield from ((source, progress) for source in sources)
+        return
+    stage, done = f"reading {len(sources):,} files", 0
+    total = sum(source.nbytes for source in sources)
+    for source in sources:
+        yield source, lambda _, at, __, done=done: progress(stage, min(done + at, total), total)
+        done += source.nbytes
+        progress(stage, min(done, total), total)
 
 
 # -- titles ------------------------------------------------------------------------------

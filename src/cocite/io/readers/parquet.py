@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,8 +25,8 @@ from cocite.io.readers.contract import (
     Job,
     ReadOptions,
     RowBatch,
-    Together,
     bad_row_advice,
+    each_with_progress,
 )
 from cocite.io.readers.dialect import answer_in, choose_columns, columns_note
 from cocite.io.readers.sources import Source
@@ -68,15 +69,14 @@ def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
     """Read many files; scan those of the same schema together."""
     import duckdb
 
-    shown = Together(job.progress, sources)
-    for low in range(0, len(sources), _TOGETHER):
-        some = list(sources[low : low + _TOGETHER])
-        with shown.of(*some) as progress:
-            progress("reading " + some[0].short, 0, 0)
-            try:
-                groups = _groups(job.database, some)
-            except duckdb.Error:
-                groups = [[source] for source in some]
+    each = each_with_progress(job.progress, sources)
+    for first, progress in each:
+        progress("reading " + first.short, 0, 0)
+        some = [first, *(source for source, _ in islice(each, _TOGETHER - 1))]
+        try:
+            groups = _groups(job.database, some)
+        except duckdb.Error:
+            groups = [[source] for source in some]
         for group in groups:
             yield from _together(job, group)
 

@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -36,8 +37,8 @@ from cocite.io.readers.contract import (
     Progress,
     ReadOptions,
     RowBatch,
-    Together,
     bad_row_advice,
+    each_with_progress,
 )
 from cocite.io.readers.sources import LOOK, Source, lines_of
 from cocite.storage import disk
@@ -117,18 +118,17 @@ class TextInput(Found):
 
 def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
     """Clean texts, and yield batches of up to about :data:`_TOGETHER` bytes."""
-    shown = Together(job.progress, sources)
-    at = 0
-    while at < len(sources):
-        found: list[Found] = []
-        first = at
+    each = each_with_progress(job.progress, sources)
+    for begun in each:
+        read, found = list[Source](), list[Found]()
         with new_clean_file(job) as out:
-            while at < len(sources) and out.tell() < _TOGETHER:
-                with shown.of(sources[at]) as progress:
-                    found.append(clean_text(sources[at], job.wanted, job.options, out, progress))
-                at += 1
-        rows = clean_relation(job, all(each.integers for each in found))
-        yield RowBatch(rows, list(sources[first:at]), found)
+            for source, progress in chain([begun], each):
+                found.append(clean_text(source, job.wanted, job.options, out, progress))
+                read.append(source)
+                if out.tell() >= _TOGETHER:
+                    break
+        rows = clean_relation(job, all(one.integers for one in found))
+        yield RowBatch(rows, read, found)
 
 
 READER = FormatReader(
