@@ -45,6 +45,9 @@ WANTED = [
 ]
 
 
+ENDS = (".py", "/__init__.py")
+
+
 def shown(graph: cocite.Graph) -> list[str]:
     return sorted(f"{a}>{b}" for a, b in links(graph))
 
@@ -85,8 +88,7 @@ def test_imports_of_our_own_source_are_those_that_a_pattern_finds(tmp_path: Path
         ):
             for name in re.findall(r"(\w+|\*)(?: as \w+)?", names):
                 place = base.replace(".", "/")
-                tried = (f"{place}/{name}.py", f"{place}/{name}/__init__.py")
-                tried += (f"{place}.py", f"{place}/__init__.py")
+                tried = [f"{p}{end}" for p in (f"{place}/{name}", place) for end in ENDS]
                 found = next((path for path in tried if path in files), file)
                 wanted |= {(file, found)} if found != file else set()
     assert set(links(cocite.ingest(SOURCE, tmp_path / "g"))) == wanted
@@ -141,8 +143,8 @@ PIECES = st.sampled_from([*("import ", "from ", " as ", "a", "b", "..", "é", "\
 @settings(max_examples=30)
 @given(st.lists(PIECES, max_size=20).map("".join) | st.binary(max_size=30).map(os.fsdecode))
 def test_any_text_in_a_file_makes_links_within_the_folder(tmp_path: Path, text: str) -> None:
-    files = {"a.py": "import b\n", "b.py": "", "c/d.py": "import a\n", "e.py": os.fsencode(text)}
-    folder = written(tmp_path / "p", files)
+    folder = written(tmp_path / "p", {"a.py": "import b\n", "b.py": "", "c/d.py": "import a\n"})
+    (folder / "e.py").write_bytes(os.fsencode(text))
     try:
         graph = cocite.ingest(folder, tmp_path / "g", bad_rows="few", overwrite=True)
     except CociteError:

@@ -150,12 +150,12 @@ def test_what_is_not_there_is_said_with_what_is(filled: Filled, tmp_path: Path) 
     ):
         with pytest.raises(UsageError, match=message):
             cocite.ingest(database=database, output=out, **given)
-    for query, message in (
+    for query, told in (
         ("select a, b from nothing", r"site\.|postgres://tester@127"),
         ("selec a", None),
         ("select 1 as a, 2 as b; select 3", None),
     ):
-        with pytest.raises(CociteError, match=message) as refused:
+        with pytest.raises(CociteError, match=told) as refused:
             cocite.ingest(database=database, sql=query, output=out)
         assert PASSWORD not in str(refused.value)
     assert not list(tmp_path.glob("g*"))

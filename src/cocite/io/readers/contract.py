@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
@@ -217,12 +218,16 @@ def each_with_progress(
     if len(sources) <= _FEW:
         yield from ((source, progress) for source in sources)
         return
-    stage, done = f"reading {len(sources):,} files", 0
-    total = sum(source.nbytes for source in sources)
+    stage, total = f"reading {len(sources):,} files", sum(source.nbytes for source in sources)
+
+    def shown(before: int, _: str, done: int, of: int) -> None:
+        progress(stage, min(before + done, total), total)
+
+    before = 0
     for source in sources:
-        yield source, lambda _, at, __, done=done: progress(stage, min(done + at, total), total)
-        done += source.nbytes
-        progress(stage, min(done, total), total)
+        yield source, partial(shown, before)
+        before += source.nbytes
+        shown(before, stage, 0, 0)
 
 
 # -- titles ------------------------------------------------------------------------------
