@@ -98,7 +98,10 @@ def in_sqlite(path: Path, rows: list[tuple[str, str]], open_: Any = sqlite3.conn
         connection.commit()
 
 
-DATABASES = {"sqlite": in_sqlite, "duckdb": partial(in_sqlite, open_=duckdb.connect)}
+DATABASES: dict[str, Callable[..., None]] = {
+    "sqlite": in_sqlite,
+    "duckdb": partial(in_sqlite, open_=duckdb.connect),
+}
 MEMORY = ("pairs", "pandas", "polars")
 EVERY = [*FAMILIES, *DATABASES, *MEMORY]
 
