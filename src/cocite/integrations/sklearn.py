@@ -157,7 +157,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"n_neighbors is {count}; with {self.n_samples_fit_} pages it must be at most "
                 f"{most + itself}"
             )
-        ids = np.empty((self._rows(rows), count), np.int64)
+        ids = np.empty((self.n_samples_fit_ if rows is None else rows.shape[0], count), np.int64)
         distances = np.zeros(ids.shape)
         for row, (own, found, scores) in enumerate(self._nearest(rows, max(1, others))):
             near, far = found[:others], _distances(scores[:others])
@@ -230,9 +230,6 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         rows, known = self._checked(X, reset=False), self._fit_X
         same = rows.shape == known.shape and (rows != known).nnz == 0
         return (1, None) if same else (0, rows)
-
-    def _rows(self, rows: Any) -> int:
-        return self.n_samples_fit_ if rows is None else int(rows.shape[0])
 
     def _nearest(
         self, rows: Any, count: int

@@ -56,13 +56,7 @@ from cocite.server.replies import (
     unchanged,
 )
 from cocite.server.requests import Values, pairs_of, texts_in
-from cocite.server.service import (
-    Packed,
-    Problem,
-    ServedQuery,
-    Service,
-    encoded,
-)
+from cocite.server.service import Packed, Problem, ServedQuery, Service, encoded
 
 _HOST = re.compile(r"(\[[^\]]*\]|[^:]*)(?::\d*)?")
 

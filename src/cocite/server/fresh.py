@@ -19,13 +19,7 @@ from typing import NamedTuple
 import msgspec
 
 from cocite.errors import UnknownNode, UsageError
-from cocite.graph.journal import (
-    PostedLink,
-    decoded_links,
-    encoded_links,
-    has_link,
-    journal_of,
-)
+from cocite.graph.journal import PostedLink, decoded_links, encoded_links, has_link, journal_of
 from cocite.graph.spelling import NameQuery, refused_in, trimmed
 from cocite.io.readers.contract import normalizer
 from cocite.io.readers.parquet import MAX_NAME

@@ -24,19 +24,9 @@ from cocite.options import NodeNames, Option, Options, shown, spelled
 from cocite.options.query import DEFAULT_ORDER, DEFAULT_REASONS, QueryOptions, ScoreOptions
 from cocite.results import Document
 from cocite.search import Index
-from cocite.search.results import (
-    RelatedDocument,
-    SimilarityDocument,
-    WhyDocument,
-)
+from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
 from cocite.search.unseen import DRAFT, UnseenNode
-from cocite.server.results import (
-    DEFAULT_NAMES,
-    SEARCHED,
-    CompleteDocument,
-    DraftDocument,
-    Limits,
-)
+from cocite.server.results import DEFAULT_NAMES, SEARCHED, CompleteDocument, DraftDocument, Limits
 
 _DRAFT_TEXT = (
     "Links, one per line: a name that the page links to, or `<- ` and a name that links to it, "

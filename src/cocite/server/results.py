@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from cocite.errors import UsageError
 from cocite.graph.names import Resolver
@@ -194,8 +194,7 @@ class Limits:
     """Seconds for the lines of a map; otherwise the map has none."""
 
 
-@dataclass(frozen=True)
-class Served:
+class Served(NamedTuple):
     """The name and path of a served index."""
 
     name: str

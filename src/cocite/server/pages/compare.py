@@ -14,17 +14,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from cocite.search.results import RelatedDocument
+from cocite.server.pages import view
 from cocite.server.pages.page import frame, related, sent
-from cocite.server.pages.view import (
-    PageState,
-    about_of,
-    fields_of,
-    filled,
-    foreign,
-    how,
-    rows_of,
-    title_of,
-)
+from cocite.server.pages.view import PageState
 from cocite.server.requests import SETTINGS, pairs_of
 
 if TYPE_CHECKING:
@@ -69,7 +61,7 @@ async def compare(service: Service, request: Request) -> Response:
     asked = [pair for pair in given if pair[0] in (*SETTINGS, "order") and pair[1]]
     left = await _side(service, first)
     if not given and index == left.asking.name and first.get("order") is None:
-        linked = about_of(left.asking.index, str(left.document.nodes[0]))["links"]
+        linked = view.about_of(left.asking.index, str(left.document.nodes[0]))["links"]
         asked = [("order", "score*pagerank")] if linked else []  # avoid comparing it with itself
     second = replace(first, why=None, others=(("index", index), *others, *asked))
     right = await _side(service, second)
@@ -80,16 +72,16 @@ async def compare(service: Service, request: Request) -> Response:
 async def _side(service: Service, state: PageState) -> Side:
     takes = service.operations["related"]
     with service.serving("related", state.named) as asking:
-        state = state.without(*foreign(asking.index, state))
+        state = state.without(*view.foreign(asking.index, state))
         values = takes.from_query(state.question)
         document = await related(service, values, asking)
-        known = fields_of(asking.index, takes.takes, state)
+        known = view.fields_of(asking.index, takes.takes, state)
         fields = [field for field in known if field["name"] in (*SETTINGS, "order")]
         return Side(state, asking, document, fields)
 
 
 def _render(service: Service, left: Side, right: Side) -> bytes:
-    sides = [rows_of(each.document, each.state, 0) for each in (left, right)]
+    sides = [view.rows_of(each.document, each.state, 0) for each in (left, right)]
     ranks = [{row["node"]: place for place, row in enumerate(rows)} for rows in sides]
     for rows, other in zip(sides, ranks[::-1], strict=True):
         for row in rows:
@@ -97,7 +89,7 @@ def _render(service: Service, left: Side, right: Side) -> bytes:
     shared = [(a, row, row["there"]) for a, row in enumerate(sides[0]) if row["there"] is not None]
     moves = [{"row": row, "from": row["rank"], "to": sides[1][b]["rank"]} for _, row, b in shared]
     moves.sort(key=lambda move: -abs(move["from"] - move["to"]))
-    called = title_of(left.document)
+    called = view.title_of(left.document)
     names = [each.asking.name for each in (left, right)]
     if names[0] == names[1] and left.document.order != right.document.order:
         names = [_ORDERS[each.document.order] for each in (left, right)]
@@ -105,7 +97,7 @@ def _render(service: Service, left: Side, right: Side) -> bytes:
         "most": _MOVES,
         "called": called,
         "answers": [
-            {"rows": rows, "name": name, "how": how(each.document, each.asking.samples)}
+            {"rows": rows, "name": name, "how": view.how(each.document, each.asking.samples)}
             for rows, each, name in zip(sides, (left, right), names, strict=True)
         ],
         "slopes": [{"from": a, "to": b, "bold": abs(a - b) >= _BOLD} for a, _, b in shared],
@@ -124,4 +116,4 @@ def _render(service: Service, left: Side, right: Side) -> bytes:
         "chosen": right.asking.name,
         "fields": right.fields,
     }
-    return filled("compare.html", frame(service, left.state, f"Compare: {called}") | values)
+    return view.filled("compare.html", frame(service, left.state, f"Compare: {called}") | values)

@@ -28,29 +28,12 @@ from cocite.search.batch.folder import script
 from cocite.search.explainer import links_between
 from cocite.search.results import RelatedDocument, WhyDocument
 from cocite.server.openapi import DESCRIPTION, PROBES, SUMMARY, example_nodes
+from cocite.server.pages import view
 from cocite.server.pages.compare import compare
 from cocite.server.pages.front import front_page, surprise
 from cocite.server.pages.page import frame, refused_page, related, sent
 from cocite.server.pages.reasons import reasons_of
-from cocite.server.pages.view import (
-    HTML,
-    PageState,
-    about_of,
-    assets,
-    calls_of,
-    fields_of,
-    filled,
-    foreign,
-    how,
-    map_of,
-    outward,
-    policy,
-    presets_of,
-    rows_of,
-    sharpen_of,
-    static_file,
-    title_of,
-)
+from cocite.server.pages.view import PageState
 from cocite.server.replies import Handler, coding, guarded, packed, reply, reply_packed
 from cocite.server.requests import SETTINGS, Operation, csv_of, pairs_of, stored
 from cocite.server.results import SEARCHED, DraftDocument
@@ -89,8 +72,8 @@ def pages(service: Service) -> list[Route]:
             Route(paths.get(name, f"/{name}"), guarded(service, name, handler, refuse))
             for name, handler in handlers.items()
         ),
-        Route("/embed.js", static_file("embed", script(), _SCRIPT)),
-        *assets(),
+        Route("/embed.js", view.static_file("embed", script(), _SCRIPT)),
+        *view.assets(),
     ]
 
 
@@ -102,7 +85,7 @@ async def _page(service: Service, request: Request) -> Response:
     with service.serving("related", state.named) as asking:
         if not state.nodes:
             return await front_page(service, request, state, asking)
-        left = foreign(asking.index, state)
+        left = view.foreign(asking.index, state)
         state = state.without(*left)
         values = service.operations["related"].from_query(state.question)
         values |= {"total": True} if values.keys().isdisjoint(_UNCOUNTED) else {}
@@ -162,27 +145,28 @@ def _render(
     k, first = values.get("k", DEFAULT_K), document.offset
     following = first + k <= limits.offset and len(document.hits) == k
     following &= document.total is None or document.total > first + k
-    fields = fields_of(index, service.operations["related"].takes, state)
+    fields = view.fields_of(index, service.operations["related"].takes, state)
+    linked = bool(view.about_of(index, document.nodes[0])["links"])
     about = reasons["other"]["name"] if reasons and "other" in reasons else document.nodes[0]
     inside = {field["name"] for field in fields} | {"index", "offset", "side"}
-    return filled(
+    return view.filled(
         "page.html",
-        frame(service, state, title_of(document))
+        frame(service, state, view.title_of(document))
         | {
             "named": named,
-            "how": how(document, asking.samples),
+            "how": view.how(document, asking.samples),
             "fewer": not asking.full,
-            "rows": rows_of(document, state, limits.together),
-            "about": about_of(index, about),
+            "rows": view.rows_of(document, state, limits.together),
+            "about": view.about_of(index, about),
             "add": state.for_nodes(*state.nodes, about).href(),
             "trail": [(name, state.back(place).href()) for place, name in enumerate(state.trail)],
-            "calls": calls_of(index_name, document, state),
+            "calls": view.calls_of(index_name, document, state),
             "certain": document.certain_ranks,
             "complete": document.complete and len(document.hits) < k,
             "places": (first + 1, first + len(document.hits)),
             "total": document.total,
             "surely": document.surely,
-            "sharpen": sharpen_of(index, document, state),
+            "sharpen": view.sharpen_of(index, document, state),
             "confidence": f"{100 * document.confidence:g} %",
             "map_href": state.reasons(None).href("/map"),
             "reasons": reasons,
@@ -192,7 +176,7 @@ def _render(
             "hidden": [pair for pair in state.others if pair[0] not in inside],
             "json": state.href("/v1/related", reasons=False),
             "csv": state.plus("safe", "true").href("/related.csv", reasons=False),
-            "presets": presets_of(state, bool(about_of(index, document.nodes[0])["links"])),
+            "presets": view.presets_of(state, linked),
             "compare": state.reasons(None).href("/compare"),
             "here": state.reasons(None).href(),
             "next": state.at(first + k).href() if following else None,
@@ -206,7 +190,7 @@ async def _map(service: Service, request: Request) -> Response:
     query = request.scope["query_string"]
     state, how = PageState.of(pairs_of(query)), coding(request)
     with service.serving("related", dict(state.others)) as asking:
-        state = state.without(*foreign(asking.index, state))
+        state = state.without(*view.foreign(asking.index, state))
         values = service.operations["related"].from_query(state.question)
         key = asking.key("map", query, how)
         found = service.cache.find(key) if asking.fixed else None
@@ -217,8 +201,8 @@ async def _map(service: Service, request: Request) -> Response:
             found = *packed(body, how), False
             if asking.fixed:
                 service.cache.add(key, found)
-        headers = {"Content-Security-Policy": policy(service)}
-        return reply_packed(service, *found[:2], HTML, asking, headers)
+        headers = {"Content-Security-Policy": view.policy(service)}
+        return reply_packed(service, *found[:2], view.HTML, asking, headers)
 
 
 def _draw(
@@ -230,10 +214,10 @@ def _draw(
 ) -> bytes:
     settings = {name: values[name] for name in SETTINGS if name in values}
     most, lines = service.config.limits.map_time, asking.full
-    drawn = map_of(asking.index, document, state.onward(), settings, lines, most)
-    called = title_of(document)
+    drawn = view.map_of(asking.index, document, state.onward(), settings, lines, most)
+    called = view.title_of(document)
     more = {"map": drawn, "called": called, "list": state.href()}
-    return filled("around.html", frame(service, state, f"Map of {called}") | more)
+    return view.filled("around.html", frame(service, state, f"Map of {called}") | more)
 
 
 async def _like(
@@ -257,7 +241,7 @@ async def _like(
         for each in found
     ]
     values = frame(service, state, f"Pages like {sought}") | {"sought": sought, "hits": hits}
-    return sent(service, request, filled("like.html", values), asking, 404)
+    return sent(service, request, view.filled("like.html", values), asking, 404)
 
 
 async def _draft(service: Service, request: Request) -> Response:
@@ -277,9 +261,9 @@ async def _draft(service: Service, request: Request) -> Response:
             else:
                 assert isinstance(found, DraftDocument)
                 onward = PageState(others=tuple(named.items()))
-                rows = rows_of(found.related, onward, service.config.limits.together)
+                rows = view.rows_of(found.related, onward, service.config.limits.together)
                 values |= {"found": rows, "unknown": found.unknown}
-        body = filled("draft.html", values | {"asked": text is not None})
+        body = view.filled("draft.html", values | {"asked": text is not None})
         return sent(service, request, body, asking)
 
 
@@ -325,10 +309,10 @@ def _list(service: Service, state: PageState, document: Document) -> bytes:
     hits: list[dict[str, Any]] = []
     for hit in document.hits:
         name = str(hit.node)
-        outside = outward(name) or (site and site + quote(name, errors="surrogateescape"))
+        outside = view.outward(name) or (site and site + quote(name, errors="surrogateescape"))
         href = outside or state.for_nodes(name).href()
         hits.append({"name": name, "title": hit.title, "href": href, "outside": bool(outside)})
-    return filled("embed.html", frame(service, state, "Related pages") | {"hits": hits})
+    return view.filled("embed.html", frame(service, state, "Related pages") | {"hits": hits})
 
 
 # -- reference ---------------------------------------------------------------------------
@@ -340,7 +324,7 @@ def _docs_of(service: Service) -> Handler:
     operations += [(Operation(path[1:], text, "", ()), path) for path, text in PROBES.items()]
     described = [(each, path, _example(each, path, nodes)) for each, path in operations]
     values = {"about": f"{SUMMARY} {DESCRIPTION}", "operations": described, "kinds": KINDS}
-    page = filled("reference.html", frame(service, PageState(), "API") | values)
+    page = view.filled("reference.html", frame(service, PageState(), "API") | values)
 
     async def docs(service: Service, request: Request) -> Response:
         return sent(service, request, page, headers={"Cache-Control": "no-cache"})
