@@ -50,6 +50,16 @@ def href(node: LexborNode) -> str:
     return found
 
 
+def hits(tree: LexborHTMLParser) -> list[str]:
+    """The names of the list on a page."""
+    return [name.text() for name in tree.css("tr[data-rank] th bdi")]
+
+
+def labeled(tree: LexborHTMLParser, css: str, text: str) -> list[str]:
+    """Where links with a text lead."""
+    return [href(link) for link in tree.css(css) if link.text() == text]
+
+
 def starts(server: Server, path: str) -> LexborHTMLParser:
     """The front, once its starts are there."""
     while (tree := parsed(server.get(path))).css("ul.starts[data-later]"):
@@ -76,10 +86,9 @@ def test_starts_have_their_hits_and_small_maps(server: Server, index: str) -> No
     for card in cards:
         there = parsed(server.get(href(card)))
         assert one(there, "h1 bdi").text() == one(card, "b").text()
-        hits = [hit.text() for hit in there.css("tr[data-rank] th bdi")]
-        assert one(card, "span").text() == ", ".join(readable(hit, 40) for hit in hits[:3])
+        assert one(card, "span").text() == ", ".join(readable(hit, 40) for hit in hits(there)[:3])
         drawing = one(card, "svg")
-        assert len(drawing.css("circle:not(.own)")) == min(len(hits), 20)
+        assert len(drawing.css("circle:not(.own)")) == min(len(hits(there)), 20)
         sent = (drawing.html or "").replace("></circle>", "/>").replace("></path>", "/>")
         assert len(sent) <= 1536
         assert "style=" not in (card.html or "")
@@ -114,10 +123,9 @@ def test_a_page_shows_what_the_api_says(server: Server, index: str, node: str) -
     tree = parsed(server.get(address(node=node, index=index, k=7)))
     assert one(tree, "h1 bdi").text() == node
     rows = tree.css("tr[data-rank]")
-    assert [one(row, "th bdi").text() for row in rows] == [hit["node"] for hit in told["hits"]]
-    assert [row.attributes["data-rank"] for row in rows] == [
-        str(rank) for rank in range(1, len(rows) + 1)
-    ]
+    assert hits(tree) == [hit["node"] for hit in told["hits"]]
+    ranks = [row.attributes["data-rank"] for row in rows]
+    assert ranks == [str(rank) for rank in range(1, len(rows) + 1)]
     best = max(hit["high"] for hit in told["hits"])
     for row, hit in zip(rows, told["hits"], strict=True):
         assert float(one(row, ".score").text()) == pytest.approx(hit["score"], abs=5.1e-4)
@@ -141,17 +149,14 @@ def test_a_page_shows_what_the_api_says(server: Server, index: str, node: str) -
     assert around is not None
     assert href(one(LexborHTMLParser(one(tree, ".around noscript").html or ""), "a")) == around
     spots = parsed(server.get(around)).css("svg.map a")
-    assert [spot.attributes["data-rank"] for spot in spots] == [
-        row.attributes["data-rank"] for row in rows
-    ]
+    assert [spot.attributes["data-rank"] for spot in spots] == ranks
     files = {link.text(): href(link) for link in tree.css(".files a")}
     assert server.get(files["JSON"]).json == told
 
 
 def test_csv_equals_the_command_line(server: Server, folder: Path, shell: Shell) -> None:
     tree = parsed(server.get(address(node="red", k=5, prefix="l", why="blue")))
-    (link,) = [href(link) for link in tree.css(".files a") if link.text() == "CSV"]
-    found = server.get(link)
+    found = server.get(*labeled(tree, ".files a", "CSV"))
     asked = ["related", str(folder / "web.index"), "red", "-k", "5", "--prefix", "l"]
     assert found.body.decode() == shell([*asked, "--format", "csv", "--safe-csv"]).out
     assert found.headers["content-type"].startswith("text/csv")
@@ -188,9 +193,7 @@ def test_several_pages_are_asked_together_and_taken_away(server: Server) -> None
     there = parsed(both)
     assert len(there.css("h1 bdi")) == 2
     told = server.ask("related", node=[link.text() for link in there.css("h1 bdi")], k=3).json
-    assert [node.text() for node in there.css("tr[data-rank] th bdi")] == [
-        hit["node"] for hit in told["hits"]
-    ]
+    assert hits(there) == [hit["node"] for hit in told["hits"]]
     back = parsed(server.get(href(there.css("h1 a.less")[1])))
     assert [node.text() for node in back.css("h1 bdi")] == ["red"]
     parts = parsed(server.get(address(node=["red", "blue"], why="green"))).css("#why h3 bdi")
@@ -246,12 +249,12 @@ def test_two_answers_stand_side_by_side(server: Server) -> None:
         ]
         for side in tree.css(".compare section")
     ]
-    hits = [
+    near, web = (
         [hit["node"] for hit in server.ask("related", node="red", index=index, k=5).json["hits"]]
         for index in ("near", "web")
-    ]
-    assert [[name for name, _ in side] for side in lists] == hits
-    shared = {*hits[0]} & {*hits[1]}
+    )
+    assert [[name for name, _ in side] for side in lists] == [near, web]
+    shared = {*near} & {*web}
     assert all(only == (name not in shared) for side in lists for name, only in side)
     assert len(tree.css(".slopes path")) == len(shared)
     assert f"{len(shared)} of 5" in one(tree, ".both-of").text()
@@ -387,8 +390,8 @@ def test_page_of_ones_own_shows_where_it_would_stand(server: Server) -> None:
     assert one(tree, "textarea").text() == links
     assert "1 of the links leads to an unknown page: nobody <x>" in one(tree, ".note").text()
     body = {"index": "near", "text": links, "skip_unknown": True}
-    hits = server.post("/v1/related", body).json["hits"]
-    assert [node.text() for node in tree.css(".hits th a")] == [hit["node"] for hit in hits]
+    told = server.post("/v1/related", body).json["hits"]
+    assert [node.text() for node in tree.css(".hits th a")] == [hit["node"] for hit in told]
     assert parsed(server.get(href(tree.css(".hits th a")[0]))).css("tr[data-rank]")
     wrong = parsed(server.get("/draft?index=near&links=nobody"))
     assert "the draft has no link" in one(wrong, ".note").text()
@@ -401,15 +404,12 @@ def test_page_of_ones_own_shows_where_it_would_stand(server: Server) -> None:
 def test_sharpen_refines_the_list(server: Server) -> None:
     """Sixty samples leave wide intervals."""
     tree = parsed(server.get(address(node="red")))
-    (link,) = [href(each) for each in tree.css(".under a") if each.text() == "Sharpen"]
-    refined = parsed(server.get(link))
-    scores = [each.text() for each in refined.css("tbody .score")]
+    refined = parsed(server.get(*labeled(tree, ".under a", "Sharpen")))
+    scores = [float(each.text()) for each in refined.css("tbody .score")]
     told = server.ask("related", node="red", refine="true").json
     assert told["refined"]
-    assert [float(each) for each in scores] == pytest.approx(
-        [hit["score"] for hit in told["hits"]], abs=5e-4
-    )
-    assert not [each for each in refined.css(".under a") if each.text() == "Sharpen"]
+    assert scores == pytest.approx([hit["score"] for hit in told["hits"]], abs=5e-4)
+    assert not labeled(refined, ".under a", "Sharpen")
 
 
 def test_sizes_on_the_map_are_pageranks(server: Server, folder: Path) -> None:

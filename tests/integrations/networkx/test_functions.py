@@ -87,20 +87,28 @@ def test_pagerank(kind: str, weight: str | None) -> None:
     close(*both("pagerank", graph, nstart=few, dangling=few, weight=weight))
 
 
-def test_pagerank_ends_in_the_same_step_or_not_at_all() -> None:
-    graph = directed()
+def enough(name: str, limit: str, end: int, error: type[Exception], **options: Any) -> list[bool]:
+    """Whether 1, 2, ... steps are enough, which is the same for both."""
+    graph, found = directed(), list[bool]()
     ours = backend.convert_from_nx(graph)
-    failed = []
-    for most in range(1, 60):
+    for most in range(1, end):
+        given = options | {limit: most}
         try:
-            theirs = nx.pagerank(graph, max_iter=most, tol=1e-9)
-        except nx.PowerIterationFailedConvergence:
-            with pytest.raises(nx.PowerIterationFailedConvergence):
-                backend.pagerank(ours, max_iter=most, tol=1e-9)
-            failed.append(most)
+            getattr(nx, name)(graph, **given)
+        except error:
+            found.append(False)
+            with pytest.raises(error):
+                getattr(backend, name)(ours, **given)
         else:
-            close(backend.pagerank(ours, max_iter=most, tol=1e-9), theirs)
-    assert 5 < len(failed) < 50
+            found.append(True)
+            getattr(backend, name)(ours, **given)
+    return found
+
+
+def test_pagerank_ends_in_the_same_step_or_not_at_all() -> None:
+    found = enough("pagerank", "max_iter", 60, nx.PowerIterationFailedConvergence, tol=1e-9)
+    assert 5 < found.count(False) < 50
+    close(*both("pagerank", directed(), max_iter=1 + found.index(True), tol=1e-9))
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
@@ -124,20 +132,9 @@ def test_simrank(kind: str) -> None:
 
 
 def test_simrank_refuses_as_networkx_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = directed()
-    ours = backend.convert_from_nx(graph)
-    outcomes = []
-    for most in range(1, 40):
-        try:
-            nx.simrank_similarity(graph, max_iterations=most)
-            outcomes.append(True)
-            backend.simrank_similarity(ours, max_iterations=most)
-        except nx.ExceededMaxIterations:
-            outcomes.append(False)
-            with pytest.raises(nx.ExceededMaxIterations):
-                backend.simrank_similarity(ours, max_iterations=most)
-    assert True in outcomes
-    assert False in outcomes
+    ours = backend.convert_from_nx(directed())
+    found = enough("simrank_similarity", "max_iterations", 40, nx.ExceededMaxIterations)
+    assert {*found} == {True, False}
     with pytest.raises(nx.NodeNotFound, match="Source node no not in G"):
         backend.simrank_similarity(ours, "no")
     monkeypatch.setattr(algorithms, "available", lambda: 1000)
