@@ -53,7 +53,6 @@ from cocite.server.replies import (
     problem_reply,
     reply,
     reply_packed,
-    unchanged,
 )
 from cocite.server.requests import Values, pairs_of, texts_in
 from cocite.server.service import Packed, Problem, ServedQuery, Service, encoded
@@ -253,7 +252,7 @@ async def _answered(service: Service, request: Request) -> Response:
     how = coding(request)
     with service.serving(operation, values) as asking:
         if has_it(request, asking):
-            return unchanged(service, asking)
+            return Response(b"", 304, caching(service, asking))
 
         def packed_answer(document: Document) -> Packed:
             more = isinstance(document, RelatedDocument) and not document.complete

@@ -124,11 +124,6 @@ async def _pieces(body: bytes) -> AsyncIterator[bytes]:
         yield body[begin : begin + _PIECE]
 
 
-def unchanged(service: Service, asking: ServedQuery) -> Response:
-    """Create a 304 response."""
-    return Response(b"", 304, caching(service, asking))
-
-
 Handler = Callable[["Service", Request], Awaitable[Response]]
 Endpoint = Callable[[Request], Awaitable[Response]]
 

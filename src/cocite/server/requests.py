@@ -346,13 +346,6 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
     return {operation.name: operation for operation in every}
 
 
-def csv_of(related: Operation) -> Operation:
-    """Return the operation for lists as CSV: the parameters of ``related``, and ``safe``."""
-    text = "Put an apostrophe before cells that a spreadsheet would take for formulas"
-    safe = Parameter(Option("safe", False, text), 0)
-    return Operation("csv", related.summary, "", (*related.takes, safe))
-
-
 # -- answers -----------------------------------------------------------------------------
 
 

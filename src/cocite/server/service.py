@@ -24,7 +24,6 @@ import xxhash
 
 from cocite.deadline import clock, limited
 from cocite.errors import CociteError, InputError, NotAStore, QueryTimeout, UnknownNode, UsageError
-from cocite.graph.sides import Sides
 from cocite.options.query import DEFAULT_K
 from cocite.resources import Resources
 from cocite.results import Document
@@ -458,11 +457,6 @@ class Service:
         """Count an answer's samples."""
         if asking.samples is not None and sampled(operation):
             self.metrics.samples.labels(asking.name).observe(asking.samples)
-
-    def sides(self, name: str) -> Sides | None:
-        """Return the two sides of a bipartite index, or None."""
-        holder = self.holders.get(name)
-        return None if holder is None else holder.now.index.nodes.sides
 
     def indexes(self) -> list[dict[str, Any]]:
         """Describe the served indexes."""

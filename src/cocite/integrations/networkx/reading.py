@@ -142,7 +142,8 @@ def from_scipy_sparse_array(
     rows, columns = A.shape
     if rows != columns:
         raise nx.NetworkXError(f"Adjacency matrix not square: nx,ny={A.shape}")
-    sources, targets, values = _cells(A)
+    cells = A.tocoo()  # in NetworkX's order, whatever the format
+    sources, targets, values = cells.row.astype(np.int64), cells.col.astype(np.int64), cells.data
     if A.dtype.kind in "iu" and multigraph and parallel_edges:
         times = np.maximum(values, 0).astype(np.int64)
         sources, targets = np.repeat(sources, times), np.repeat(targets, times)
@@ -155,21 +156,6 @@ def from_scipy_sparse_array(
     return linked(
         list(range(rows)), sources, targets, weights, directed=directed, multigraph=multigraph
     )
-
-
-def _cells(A: Any) -> tuple[Ids, Ids, NDArray[Any]]:
-    """Return (rows, columns, values), in NetworkX's order for the matrix's format."""
-    if A.format in ("csr", "csc"):
-        major = np.repeat(np.arange(A.indptr.size - 1), np.diff(A.indptr))
-        minor = A.indices.astype(np.int64)
-        ends = (major, minor) if A.format == "csr" else (minor, major)
-        return *ends, A.data
-    if A.format == "dok":
-        cells = list(A.items())
-        places = np.array([place for place, _ in cells], np.int64).reshape(-1, 2)
-        return places[:, 0], places[:, 1], np.array([value for _, value in cells], A.dtype)
-    A = A.tocoo()
-    return A.row.astype(np.int64), A.col.astype(np.int64), A.data
 
 
 def from_pandas_edgelist(

@@ -22,6 +22,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from cocite.errors import CociteError, UnknownNode
+from cocite.options import Option
 from cocite.options.query import DEFAULT_K, FilterOptions
 from cocite.results import Document, write_csv
 from cocite.search.batch.folder import script
@@ -35,7 +36,7 @@ from cocite.server.pages.page import frame, refused_page, related, sent
 from cocite.server.pages.reasons import reasons_of
 from cocite.server.pages.view import PageState
 from cocite.server.replies import Handler, coding, guarded, packed, reply, reply_packed
-from cocite.server.requests import SETTINGS, Operation, csv_of, pairs_of, stored
+from cocite.server.requests import SETTINGS, Operation, Parameter, pairs_of, stored
 from cocite.server.results import SEARCHED, DraftDocument
 from cocite.server.service import KINDS, problem_of
 
@@ -269,7 +270,10 @@ async def _draft(service: Service, request: Request) -> Response:
 
 async def _csv(service: Service, request: Request) -> Response:
     """Return the list as CSV, as on the command line; the page's link adds ``safe``."""
-    operation = csv_of(service.operations["related"])
+    text = "Put an apostrophe before cells that a spreadsheet would take for formulas"
+    safely = Parameter(Option("safe", False, text), 0)
+    listing = service.operations["related"]
+    operation = replace(listing, name="csv", takes=(*listing.takes, safely))
     values = operation.from_query(pairs_of(request.scope["query_string"]))
     safe = bool(values.pop("safe", False))
 

@@ -9,7 +9,6 @@ import xxhash
 from starlette.requests import Request
 from starlette.responses import Response
 
-from cocite.graph.sides import Sides
 from cocite.search.results import RelatedDocument
 from cocite.server.pages.view import HTML, PageState, filled, outward, policy
 from cocite.server.replies import caching, reply
@@ -23,9 +22,13 @@ if TYPE_CHECKING:
 def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
     """Return the template values of all pages: title, search field, side, and settings."""
     index = state.get("index") or next(iter(service.holders))
-    sides = service.sides(index)
     sought = state.nodes[0] if len(state.nodes) == 1 else ""
     served = {name: each.now.index for name, each in service.holders.items()}
+    sides = served[index].nodes.sides if index in served else None
+    side = None  # to search: that of the page shown, the last one used, or the second
+    if sides is not None:
+        own = sought.startswith(sides.mark)
+        side = sides.titles[0] if own else state.get("side") or sides.titles[1]
     return {
         "title": title,
         "state": state,
@@ -34,18 +37,11 @@ def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
         "holdings": [(name, len(each.nodes)) for name, each in served.items()],
         "indexes": [(name, each.measure) for name, each in served.items()],
         "sides": () if sides is None else sides.titles[::-1],
-        "side": None if sides is None else _side(sides, state, sought),
+        "side": side,
         "kept": state.without("offset", "side").others,
         "index": index,
         "outward": outward,
     }
-
-
-def _side(sides: Sides, state: PageState, sought: str) -> str:
-    """Return the side to search: that of the page shown, the last one used, or the second."""
-    if sought.startswith(sides.mark):
-        return sides.titles[0]
-    return state.get("side") or sides.titles[1]
 
 
 async def related(service: Service, values: Values, asking: ServedQuery) -> RelatedDocument:
