@@ -9,21 +9,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli import flags
+from cocite.cli import flags, output
 from cocite.cli.console import say
 from cocite.cli.inputs import graph_of, stored_of
-from cocite.cli.output import (
-    Reply,
-    Show,
-    and_of,
-    counted,
-    defaults_text,
-    facts_text,
-    names_text,
-    reported_settings,
-    staleness_in_words,
-    texts_in_words,
-)
 from cocite.errors import Damaged, StoreError, UsageError
 from cocite.graph import Graph
 from cocite.graph.graph import hubs_in_words
@@ -52,7 +40,7 @@ if TYPE_CHECKING:
 )
 @flags.takes(SourceOptions, "source", only=("bipartite", "no_cache"))
 @flags.format
-def info(path: str | None, cache: bool, source: SourceOptions, show: Show) -> None:
+def info(path: str | None, cache: bool, source: SourceOptions, show: output.Show) -> None:
     """Show the contents of a stored graph or index, or of the graph of a file of links."""
     if cache == (path is not None):
         raise UsageError("name a graph, an index or a file of links, or pass --cache")
@@ -69,10 +57,10 @@ def info(path: str | None, cache: bool, source: SourceOptions, show: Show) -> No
     show(_index_reply(path) if kind_of(path) == "index" else graph_reply(Graph.open(path)))
 
 
-def graph_reply(graph: Graph) -> Reply:
+def graph_reply(graph: Graph) -> output.Reply:
     """Return the facts of a graph."""
     found = GraphDocument.of(graph)
-    return Reply(found, lambda: _graph_text(found))
+    return output.Reply(found, lambda: _graph_text(found))
 
 
 def _graph_text(found: GraphDocument) -> str:
@@ -113,17 +101,19 @@ def _graph_text(found: GraphDocument) -> str:
         f"{info.bad_rows:,} bad rows",
     }
     if found.excluded:
-        pages, links = (counted(found.excluded[what], what[:-1]) for what in ("nodes", "links"))
+        pages, links = (
+            output.counted(found.excluded[what], what[:-1]) for what in ("nodes", "links")
+        )
         facts["excluded"] = f"{pages}, with {links}"
-    return facts_text(facts | {"on disk": format_size(info.bytes)})
+    return output.facts_text(facts | {"on disk": format_size(info.bytes)})
 
 
-def _index_reply(path: str) -> Reply:
+def _index_reply(path: str) -> output.Reply:
     from cocite.index import StoredIndex
     from cocite.index.results import IndexDocument
 
     found = IndexDocument.of(StoredIndex.open(path))
-    return Reply(found, lambda: _index_text(found))
+    return output.Reply(found, lambda: _index_text(found))
 
 
 def _index_text(found: IndexDocument) -> str:
@@ -137,8 +127,8 @@ def _index_text(found: IndexDocument) -> str:
         "nodes": f"{found.nodes:,}",
         "sides": found.sides.in_words() if found.sides else "",
         "keeps": found.kept.in_words(found.nodes) if found.kept else "",
-        "texts": texts_in_words(found.texts, found.nodes),
-        **reported_settings(found.settings),
+        "texts": output.texts_in_words(found.texts, found.nodes),
+        **output.reported_settings(found.settings),
         "graph": f"{found.graph['name']}, {found.graph['edges']:,} links",
     }
     if refreshed:  # the newest first
@@ -150,7 +140,7 @@ def _index_text(found: IndexDocument) -> str:
     elif snapshots[0].first:
         facts["numbers"] = f"{snapshots[0].first} to {snapshots[0].numbers.stop - 1}"
     if local := found.local:
-        anew, left = staleness_in_words(local)
+        anew, left = output.staleness_in_words(local)
         facts["refreshed"] = f"locally, on {local.date}: {anew}"
         facts["all others"] = f"of {local.since}, from {local.graph}; {left}"
     if found.missing_samples:
@@ -163,12 +153,12 @@ def _index_text(found: IndexDocument) -> str:
     decays = sorted({facts["decay"] for facts in found.refined.values()})
     size = f"{format_size(found.bytes)}, {found.bytes_each:.2f} bytes per node"
     weights = "used" if found.weighted else "ignored"
-    return facts_text(
+    return output.facts_text(
         facts
         | {
             "weights": weights if found.graph["weighted"] else "",
             "refined": "ready for decay " + ", ".join(map(str, decays)) if decays else "",
-            **defaults_text(found),
+            **output.defaults_text(found),
             "on disk": size + " and sample" * (found.samples > 0),
         }
     )
@@ -190,7 +180,7 @@ def _shown_parts(found: IndexDocument) -> dict[str, str]:
 @click.command()
 @click.argument("path", metavar="GRAPH|INDEX|LINKS")
 @flags.format
-def verify(path: str, show: Show) -> None:
+def verify(path: str, show: output.Show) -> None:
     """Read every file of a store in full and compare it with its checksum.
 
     This covers all local parts of a partitioned graph, and the cached graph and indexes of a file
@@ -202,7 +192,7 @@ def verify(path: str, show: Show) -> None:
     kept = stored_of(path)
     each = [VerifyDocument.of(store) for store in kept]
     found = each[0] if kept == [path] else VerifiedLinks(path, each)
-    show(Reply(found, lambda: "\n".join(_whole(one) for one in each if not one.faults)))
+    show(output.Reply(found, lambda: "\n".join(_whole(one) for one in each if not one.faults)))
     for one in each:
         if one.leftovers:
             say(f"{one.leftovers}. They are not used and can be removed")
@@ -214,7 +204,9 @@ def verify(path: str, show: Show) -> None:
 
 def _whole(found: VerifyDocument) -> str:
     size = format_size(found.bytes)
-    return facts_text({found.path: f"{found.kind}, {found.files} files, {size}: {found.verdict}"})
+    return output.facts_text(
+        {found.path: f"{found.kind}, {found.files} files, {size}: {found.verdict}"}
+    )
 
 
 @dataclass(frozen=True)
@@ -240,7 +232,7 @@ class ClearedDocument(Document):
     bytes: int
 
 
-def _cache_reply() -> Reply:
+def _cache_reply() -> output.Reply:
     from cocite.search.cache import list_cache
 
     found = place()
@@ -254,7 +246,7 @@ def _cache_reply() -> Reply:
     folder = None if found.folder is None else str(found.folder)
     size = sum(each.bytes for each in copies)
     document = CacheDocument(folder, found.because, copies, size, links)
-    return Reply(document, lambda: _cache_text(document))
+    return output.Reply(document, lambda: _cache_text(document))
 
 
 def _cache_text(found: CacheDocument) -> str:
@@ -266,9 +258,9 @@ def _cache_text(found: CacheDocument) -> str:
         read = ", being read" if copy.read else ""
         shown[f"copy {number}"] = f"{copy.url or copy.name}, {format_size(copy.bytes)}{read}"
     size = format_size(sum(found.links.values()))
-    what = f"graphs and indexes of {counted(len(found.links), 'source')}"
+    what = f"graphs and indexes of {output.counted(len(found.links), 'source')}"
     shown["of links"] = f"{what}, {size} (cocite cache clear --links)"
-    return facts_text(shown)
+    return output.facts_text(shown)
 
 
 @click.group()
@@ -283,7 +275,7 @@ def cache() -> None:
 @click.option("--remote", "copies", is_flag=True, help="Only the copies of stores at URLs.")
 @click.option("--links", is_flag=True, help="Only the cached graphs and indexes of links.")
 @flags.format
-def clear(copies: bool, links: bool, show: Show) -> None:
+def clear(copies: bool, links: bool, show: output.Show) -> None:
     """Remove unused copies of stores at URLs, and cached graphs and indexes of links."""
     from cocite.search.cache import clear_cache
 
@@ -291,7 +283,7 @@ def clear(copies: bool, links: bool, show: Show) -> None:
     taken, cached = clear_remote_cache() if copies else [], clear_cache() if links else []
     size = sum(each.bytes for each in taken) + sum(nbytes for _, nbytes in cached)
     document = ClearedDocument(taken, [source for source, _ in cached], size)
-    show(Reply(document, lambda: _cleared(document, copies, links)))
+    show(output.Reply(document, lambda: _cleared(document, copies, links)))
 
 
 def _cleared(found: ClearedDocument, copies: bool, links: bool) -> str:
@@ -300,7 +292,7 @@ def _cleared(found: ClearedDocument, copies: bool, links: bool) -> str:
         parts.append(f"{len(found.copies)} cop{'y' if len(found.copies) == 1 else 'ies'}")
     if links:
         parts.append(f"{len(found.links)} cached graph{'' if len(found.links) == 1 else 's'}")
-    return f"removed {and_of(parts)}, {format_size(found.bytes)}"
+    return f"removed {output.and_of(parts)}, {format_size(found.bytes)}"
 
 
 _SHOWN = 10
@@ -337,7 +329,7 @@ def nodes(
     k: int,
     graph: str | None,
     source: QuerySource,
-    show: Show,
+    show: output.Show,
 ) -> None:
     """Find nodes whose names or titles contain TEXT; without TEXT, list all nodes.
 
@@ -353,7 +345,7 @@ def nodes(
     found = NodesDocument.of_path(
         path, wanted or "", k=k, links=links, graph=graph, side=source.side
     )
-    show(Reply(found, lambda: _nodes_text(found, links)))
+    show(output.Reply(found, lambda: _nodes_text(found, links)))
     if not found.found:
         say(f"no name in {found.path} contains {wanted!r}")
     elif found.found > len(found.nodes):
@@ -372,10 +364,10 @@ def _nodes_text(found: NodesDocument, links: bool) -> str:
     if found.nodes[0].in_links is None:
         if named is None:
             return "\n".join(each.node for each in found.nodes)
-        return names_text(["node"], [[each.node] for each in found.nodes], named)
+        return output.names_text(["node"], [[each.node] for each in found.nodes], named)
     rows = [[f"{each.in_links:,}", f"{each.out_links:,}", each.node] for each in found.nodes]
     titles = ["in-links", "out-links", "node"]
-    return names_text(titles, rows, named, (("out-links",), ("in-links",)))
+    return output.names_text(titles, rows, named, (("out-links",), ("in-links",)))
 
 
 def _with_links(node: FoundNode) -> str:

@@ -10,19 +10,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cocite.cli import flags
+from cocite.cli import flags, inputs
 from cocite.cli.commands.completion import node_names
 from cocite.cli.help import SectionedCommand
-from cocite.cli.inputs import (
-    IndexSource,
-    as_stored,
-    asks,
-    is_links,
-    narrowing,
-    opened,
-    preparing,
-    query_nodes,
-)
 from cocite.cli.output import Reply, Show, and_of, names_text, show_json
 from cocite.errors import UnknownNode, UsageError
 from cocite.options.query import QueryOptions, UnseenOptions
@@ -57,7 +47,7 @@ with a line of JSON.
 @click.argument("nodes", metavar="NODE...", nargs=-1, shell_complete=node_names)
 @flags.takes(QueryOptions, "query")
 @flags.takes(UnseenOptions, "unseen")
-@asks
+@inputs.asks
 @flags.resources
 @flags.graph_format
 def related(
@@ -65,7 +55,7 @@ def related(
     nodes: tuple[str, ...],
     query: QueryOptions,
     unseen: UnseenOptions,
-    source: IndexSource,
+    source: inputs.IndexSource,
     limits: flags.Limits,
     show: Show,
 ) -> None:
@@ -81,21 +71,21 @@ def related(
             "or query one page at a time"
         )
     named = () if from_input else nodes
-    asked_index, settings = opened(index, source, named, **limits)
+    asked_index, settings = inputs.opened(index, source, named, **limits)
     asking = replace(query, settings=settings)
 
     def answered(names: Sequence[str]) -> RelatedDocument:
-        nodes = as_stored(asked_index, index, names, source.where.side)
+        nodes = inputs.as_stored(asked_index, index, names, source.where.side)
         return RelatedDocument.of(asked_index, tuple(nodes), options=asking)
 
     if from_input:
-        with preparing(asked_index, query.refined):
+        with inputs.preparing(asked_index, query.refined):
             _answer_each(answered)
         return
-    asked_index, asked = query_nodes(asked_index, nodes, unseen)
-    with preparing(asked_index, query.refined):
+    asked_index, asked = inputs.query_nodes(asked_index, nodes, unseen)
+    with inputs.preparing(asked_index, query.refined):
         found = answered(asked)
-    closer = narrowing(asked_index.stored.measure, found.settings)
+    closer = inputs.narrowing(asked_index.stored.measure, found.settings)
 
     def graph(kind: str) -> str:
         from cocite.search.related_graph import RelatedGraph
@@ -107,7 +97,7 @@ def related(
 
     def text() -> str:
         if not found.hits:
-            links = is_links(index) or kind_of(index) == "graph"
+            links = inputs.is_links(index) or kind_of(index) == "graph"
             return _none(found, query) + _why_none(asked_index, found, asking, source, links)
         return _hits_text(found, closer, _complete(found, query)) + unmet(found, query.target_error)
 
@@ -144,7 +134,11 @@ def _none(found: RelatedDocument, query: QueryOptions) -> str:
 
 
 def _why_none(
-    index: Index, found: RelatedDocument, query: QueryOptions, source: IndexSource, links: bool
+    index: Index,
+    found: RelatedDocument,
+    query: QueryOptions,
+    source: inputs.IndexSource,
+    links: bool,
 ) -> str:
     if found.offset or len(found.nodes) > 1:
         return ""

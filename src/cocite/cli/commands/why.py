@@ -9,22 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from cocite.cli import flags
+from cocite.cli import flags, output
 from cocite.cli.commands.completion import node_names
 from cocite.cli.help import SectionedCommand
 from cocite.cli.inputs import IndexSource, as_stored, asks, opened, query_nodes
-from cocite.cli.output import (
-    Reply,
-    Show,
-    and_of,
-    cut_to,
-    padded,
-    prose_text,
-    table_text,
-    terminal_width,
-    width_of,
-    writes_unicode,
-)
 from cocite.errors import UsageError
 from cocite.options import EITHER, NO_LINKS
 from cocite.options.query import DEFAULT_REASONS, QueryOptions, UnseenOptions
@@ -65,7 +53,7 @@ def why(
     query: QueryOptions,
     source: IndexSource,
     memory: int | None,
-    show: Show,
+    show: output.Show,
 ) -> None:
     """Show which pages make the nodes A and B similar, and by which links; or which words.
 
@@ -92,7 +80,7 @@ def why(
     typed = _Request(opened_index, settings, source.where.graphs)
     how = {"aggregate": query.aggregate} | settings
     found = WhyDocument.of(opened_index, asked, b, query.k, **how)
-    show(Reply(found, lambda: _text(found, typed)))
+    show(output.Reply(found, lambda: _text(found, typed)))
 
 
 class _Request(NamedTuple):
@@ -107,7 +95,7 @@ def _text(found: WhyDocument, asked: _Request) -> str:
     texts = [_page_text(found, page, asked) for page in found.pages]
     if found.aggregate is None:
         return texts[0]
-    names = and_of([page.node for page in found.pages])
+    names = output.and_of([page.node for page in found.pages])
     how = {"mean": "the mean of these", "min": "the lowest of these"}[found.aggregate]
     if found.aggregate == "min" and found.score > 0:
         how += f", which is that with {max(found.pages, key=lambda page: page.contribution).node}"
@@ -169,24 +157,24 @@ def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
     left = _left(columns)
 
     def page_width(names: list[str]) -> int:
-        return max(_LEAST, min(max(map(width_of, ("page", *names))), left // 3))
+        return max(_LEAST, min(max(map(output.width_of, ("page", *names))), left // 3))
 
     others = [f"{why.others:,} other" + "s" * (why.others > 1)] * more
     plain = [_page(reason) for reason in reasons] + others
     names = [_titled(reason, found) for reason in reasons] + others
-    cut = _cut if found.titles is None else cut_to  # titles lose their end
-    if cut is cut_to and left - page_width(names) < longest:
+    cut = _cut if found.titles is None else output.cut_to  # titles lose their end
+    if cut is output.cut_to and left - page_width(names) < longest:
         names, cut = plain, _cut  # show names instead of cutting titles
     width = page_width(names)
-    columns["page"] = [padded(cut(name, width), width) for name in names]
+    columns["page"] = [output.padded(cut(name, width), width) for name in names]
     columns["path"] = [_fitted(*path, max(_LEAST, left - width), signs) for path in paths]
     columns["path"] += [signs["gap"]] * more
     titles = [title.ljust(width) if title == "page" else title for title in columns]
     cells = [(column + [""] * len(names))[: len(names)] for column in columns.values()]
-    table = table_text(titles, list(zip(*cells, strict=True)))
+    table = output.table_text(titles, list(zip(*cells, strict=True)))
     used = {sign for path, _ in paths for sign, _ in path[1:]}
     legend = [text.format(**signs) for sign, text in _LEGEND.items() if sign in used]
-    return f"{table}\n{prose_text('; '.join(legend))}" if legend else table
+    return f"{table}\n{output.prose_text('; '.join(legend))}" if legend else table
 
 
 def _page(reason: Reason) -> str:
@@ -200,7 +188,7 @@ def _titled(reason: Reason, found: WhyDocument) -> str:
 
 def _left(columns: dict[str, list[str]]) -> int:
     used = sum(max(map(len, (title, *cells))) + _GAP for title, cells in columns.items())
-    return terminal_width() - used - _GAP
+    return output.terminal_width() - used - _GAP
 
 
 _LEGEND = {
@@ -212,7 +200,7 @@ _LEGEND = {
 
 
 def _signs() -> dict[str, str]:
-    utf = writes_unicode()
+    utf = output.writes_unicode()
     arrows = ("→", "←", "↔", "–", "~", "┄") if utf else ("->", "<-", "<->", "-", "~", "--")
     names = ("to", "from", "both", "line", "near", "by")
     signs = dict(zip(names, (f" {arrow} " for arrow in arrows), strict=True))
