@@ -223,25 +223,23 @@ def _directed(shape: GraphShape) -> str:
     return "directed" if shape.directed else "undirected"
 
 
-def _graphml(shape: GraphShape) -> GraphForm:
-    def data(end: str, facts: Facts) -> str:
-        each = ((_text(title), _text(value)) for title, value in facts.items())
-        return "".join(f'<data key="{end}.{title}">{value}</data>' for title, value in each)
+def _each(form: str, facts: Facts) -> str:
+    """Return ``form`` for each title ``{t}`` and value ``{v}``."""
+    return "".join(form.format(t=_text(title), v=_text(value)) for title, value in facts.items())
 
+
+def _graphml(shape: GraphShape) -> GraphForm:
     def node(number: int, label: str, facts: Facts) -> str:
-        return f'<node id="n{number}">{data("n", {"label": label, **facts})}</node>\n'
+        inside = _each('<data key="n.{t}">{v}</data>', {"label": label, **facts})
+        return f'<node id="n{number}">{inside}</node>\n'
 
     def link(number: int, source: int, target: int, weight: float, facts: Facts) -> str:
-        inside = data("e", {"weight": weight, **facts})
+        inside = _each('<data key="e.{t}">{v}</data>', {"weight": weight, **facts})
         return f'<edge source="n{source}" target="n{target}">{inside}</edge>\n'
 
-    keys = {"node": {"label": "string", **shape.node}, "edge": {"weight": "double", **shape.link}}
-    declared = "".join(
-        f'<key id="{end[0]}.{_text(title)}" for="{end}" attr.name="{_text(title)}" '
-        f'attr.type="{kind}"/>\n'
-        for end, titles in keys.items()
-        for title, kind in titles.items()
-    )
+    key = '<key id="{}.{{t}}" for="{}" attr.name="{{t}}" attr.type="{{v}}"/>\n'
+    declared = _each(key.format("n", "node"), {"label": "string", **shape.node})
+    declared += _each(key.format("e", "edge"), {"weight": "double", **shape.link})
     head = (
         f'{_XML}<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
         f"<desc>{_text(shape.about)}</desc>\n{declared}"
@@ -252,8 +250,7 @@ def _graphml(shape: GraphShape) -> GraphForm:
 
 def _gexf(shape: GraphShape) -> GraphForm:
     def values(facts: Facts) -> str:
-        each = ((_text(title), _text(value)) for title, value in facts.items())
-        inside = "".join(f'<attvalue for="{title}" value="{value}"/>' for title, value in each)
+        inside = _each('<attvalue for="{t}" value="{v}"/>', facts)
         return f"<attvalues>{inside}</attvalues>" if inside else ""
 
     def node(number: int, label: str, facts: Facts) -> str:
@@ -267,11 +264,8 @@ def _gexf(shape: GraphShape) -> GraphForm:
 
     declared = ""
     for end, titles in (("node", shape.node), ("edge", shape.link)):
-        each = "".join(
-            f'<attribute id="{_text(title)}" title="{_text(title)}" '
-            f'type="{"integer" if kind == "int" else kind}"/>\n'
-            for title, kind in titles.items()
-        )
+        kinds = {title: "integer" if kind == "int" else kind for title, kind in titles.items()}
+        each = _each('<attribute id="{t}" title="{t}" type="{v}"/>\n', kinds)
         if each:
             declared += f'<attributes class="{end}" mode="static">\n{each}</attributes>\n'
     head = (
