@@ -112,7 +112,7 @@ def test_all_shards_give_the_answers_of_the_index(spread: Index, index: Index) -
         assert spread.similarity(name, "n5") == index.similarity(name, "n5")
         assert spread.why(name, "n5") == index.why(name, "n5")
     assert spread.answered == (SAMPLES, SHARDS, SHARDS)
-    assert len({each.node for each in remote_of(spread).status}) == NODES
+    assert len({each.node for each in remote_of(spread).company.status()}) == NODES
 
 
 def test_sleeping_server_does_not_delay_an_answer(spread: Index, nodes: Cluster) -> None:
@@ -120,7 +120,7 @@ def test_sleeping_server_does_not_delay_an_answer(spread: Index, nodes: Cluster)
     os.kill(asleep, signal.SIGSTOP)
     try:  # it sleeps until all are answered; how long each waits: test_company.py
         assert all(samples(spread) < SAMPLES for _ in range(20))
-        assert [each.state for each in remote_of(spread).status].count("left alone") >= 1
+        assert [each.state for each in remote_of(spread).company.status()].count("left alone") >= 1
     finally:
         os.kill(asleep, signal.SIGCONT)
     healed(spread, nodes)
@@ -136,7 +136,7 @@ def test_three_of_eight_servers_that_are_killed(spread: Index, nodes: Cluster) -
     def restarts() -> bool:
         """Each server says that it is another process when it is asked the next time."""
         samples(spread)
-        return sum(each.restarts for each in remote_of(spread).status) >= 3
+        return sum(each.restarts for each in remote_of(spread).company.status()) >= 3
 
     wait_for(restarts)
 

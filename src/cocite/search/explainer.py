@@ -113,10 +113,7 @@ class Explainer:
         settings: WholeSettings,
         graph: GivenGraph = None,
     ) -> WhyTogether:
-        """Return each node's contribution to the score of ``other``, with reasons.
-
-        With ``min``, the first node with the lowest score gets the entire share.
-        """
+        """Return each node's contribution to the score of ``other``, with reasons."""
         score, scores, shares = self._scorer.shares(nodes, other, aggregate, settings)
         name = self._scorer.stored.names.name
         return WhyTogether(

@@ -192,18 +192,9 @@ class RemoteShards:
         return -(-(self.samples or have) * self.company.shards // have)
 
     @property
-    def status(self) -> list[ShardStatus]:
-        """Return each server's state."""
-        return self.company.status()
-
-    @property
     def answered(self) -> Answered | None:
         """Return what answered this thread's last query."""
         return self._last.__dict__.get("answered")
-
-    def close(self) -> None:
-        """Stop the servers."""
-        self.company.close()
 
     def refuse(self, what: str, instead: str) -> NoReturn:
         """Raise :class:`UsageError` for a query with many nodes."""
