@@ -4,6 +4,7 @@ import csv
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,29 +26,23 @@ from cocite.ranking import hits
 PAIRS = [("a", "x"), ("a", "y"), ("b", "x"), ("b", "y"), ("c", "y"), ("c", "z"), ("z", "a")]
 
 
-def test_all_that_holds_links_gives_the_same_answer(tmp_path: Path) -> None:
-    file = tmp_path / "links.tsv"
-    file.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "links.tsv"
+    path.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
+    return path
+
+
+def test_all_that_holds_links_gives_the_same_answer(tmp_path: Path, file: Path) -> None:
     graph = cocite.ingest(PAIRS)
     index = cocite.build(graph, tmp_path / "index")
     expected = index.related("x", 3)
     assert len(expected) == 3
-    given: list[Any] = [
-        PAIRS,
-        iter(PAIRS),
-        pandas.DataFrame(PAIRS),
-        np.array(PAIRS),
-        networkx.DiGraph(PAIRS),
-        graph,
-        index,
-        file,
-        str(file),
-        tmp_path / "index",
-        cocite.ingest(PAIRS, tmp_path / "graph").path,
-    ]
-    for links in given:
+    made: list[Any] = [pandas.DataFrame(PAIRS), np.array(PAIRS), networkx.DiGraph(PAIRS)]
+    stored = [file, str(file), tmp_path / "index", cocite.ingest(PAIRS, tmp_path / "graph").path]
+    for links in (PAIRS, iter(PAIRS), *made, graph, index, *stored):
         assert cocite.related(links, "x", 3) == expected
-        if not isinstance(links, type(given[1])):  # it is read once
+        if not isinstance(links, Iterator):  # it is read once
             assert cocite.similarity(links, "x", "y") == index.similarity("x", "y")
             assert cocite.why(links, "x", "y", 2) == index.why("x", "y", 2)
     names = list(graph.names)
@@ -56,10 +51,8 @@ def test_all_that_holds_links_gives_the_same_answer(tmp_path: Path) -> None:
     assert [names[hit.node] for hit in numbers] == [hit.node for hit in expected]
 
 
-def test_every_function_takes_all_that_holds_links(tmp_path: Path) -> None:
+def test_every_function_takes_all_that_holds_links(tmp_path: Path, file: Path) -> None:
     """They raised AttributeError and TypeError where ``related`` took it."""
-    file = tmp_path / "links.tsv"
-    file.write_text("".join(f"{a}\t{b}\n" for a, b in PAIRS))
     graph = cocite.ingest(PAIRS, tmp_path / "g")
     labels = tmp_path / "labels.tsv"
     labels.write_text("a\tone\nb\tone\nc\ttwo\nz\ttwo\nx\ttwo\ny\tone\n")

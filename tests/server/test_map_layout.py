@@ -21,10 +21,6 @@ def similarities(seed: int, count: int, share: float) -> NDArray[np.float64]:
     return near + near.T
 
 
-def graph_of(near: NDArray[np.float64]) -> networkx.Graph:
-    return networkx.from_numpy_array(near)
-
-
 @pytest.mark.parametrize("share", [0.1, 0.3, 1.0])
 @pytest.mark.parametrize("count", [2, 5, 12, 20])
 def test_communities_are_no_worse_than_those_of_networkx(count: int, share: float) -> None:
@@ -33,7 +29,7 @@ def test_communities_are_no_worse_than_those_of_networkx(count: int, share: floa
         if not near.any():
             continue
         groups = map_layout.communities(near)
-        graph = graph_of(near)
+        graph = networkx.from_numpy_array(near)
         found = [set(np.flatnonzero(groups == name).tolist()) for name in np.unique(groups)]
         score = networkx.community.modularity(graph, found)
         assert map_layout.modularity(near, groups) == pytest.approx(score, abs=1e-12)

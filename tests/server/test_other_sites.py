@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import pytest
@@ -21,9 +21,6 @@ from tests.documents import made
 from tests.server.browser import Open
 from tests.server.conftest import Server, Start
 from tests.server.hostile import PAYLOADS
-
-if TYPE_CHECKING:
-    pass
 
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 ROOT = Path(__file__).parents[2]
