@@ -219,7 +219,7 @@ def make_app(service: Service) -> ASGIApp:
     app: ASGIApp = Starlette(
         routes=routes, exception_handlers={HTTPException: partial(_no_route, service)}
     )
-    app = Guard(_FastPath(app, straight), service)
+    app = Guard(_fast_path(app, straight), service)
     if service.config.options.allow_origin:
         app = CORSMiddleware(
             app,
@@ -231,19 +231,18 @@ def make_app(service: Service) -> ASGIApp:
     return Front(app, service)
 
 
-class _FastPath:
-    """Dispatches queries by path; the router would take a large part of an answer's time."""
+def _fast_path(app: ASGIApp, endpoints: Mapping[str, Endpoint]) -> ASGIApp:
+    """Dispatch queries by path; the router would take a large part of an answer's time."""
 
-    def __init__(self, app: ASGIApp, endpoints: Mapping[str, Endpoint]) -> None:
-        self.app, self.endpoints = app, endpoints
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def dispatch(scope: Scope, receive: Receive, send: Send) -> None:
         straight = scope["type"] == "http" and scope["method"] == "GET"
-        endpoint = self.endpoints.get(scope["path"]) if straight else None
+        endpoint = endpoints.get(scope["path"]) if straight else None
         if endpoint is None:
-            return await self.app(scope, receive, send)
+            return await app(scope, receive, send)
         answer = await endpoint(Request(scope, receive))
         return await answer(scope, receive, send)
+
+    return dispatch
 
 
 async def _answered(service: Service, request: Request) -> Response:

@@ -104,10 +104,7 @@ _ANSWERS: dict[str, tuple[str, str]] = {
         _LEVEL + "certain_ranks complete hits",
         "node title nodes titles aggregate order total" + _LOSS,
     ),
-    "DraftResult": (
-        _LEVEL + "certain_ranks complete hits node unknown",
-        "title order" + _LOSS,
-    ),
+    "DraftResult": (_LEVEL + "certain_ranks complete hits node unknown", "title order" + _LOSS),
     "SimilarityResult": ("a b score stderr low high " + _LEVEL, "a_title b_title" + _LOSS),
     "Reason": ("node contribution links samples steps path_a path_b", "title"),
     "WhyResult": ("a b score " + _HOW + _REASONS, "a_title b_title" + _LOSS),
@@ -125,10 +122,7 @@ _ANSWERS: dict[str, tuple[str, str]] = {
         "shards",
     ),
     "Shards": ("answered of", ""),
-    "Shard": (
-        "shard replica node samples state fault waiting seconds opened restarts",
-        "",
-    ),
+    "Shard": ("shard replica node samples state fault waiting seconds opened restarts", ""),
     "IndexesResult": ("indexes", ""),
     "LinksResult": ("index links ignored new_nodes position", ""),
     "Status": ("status", ""),
@@ -138,11 +132,7 @@ _OWN: dict[str, dict[str, Schema]] = {
     "CompleteResult": {"nodes": list_of(ref("NodeName"))},
     "GraphName": {"name": {"type": ["string", "null"]}},
     "LinksResult": {"links": WHOLE},
-    "Index": {
-        "nodes": WHOLE,
-        "titles": {"type": "boolean"},
-        "shards": list_of(ref("Shard")),
-    },
+    "Index": {"nodes": WHOLE, "titles": {"type": "boolean"}, "shards": list_of(ref("Shard"))},
 }
 """Keys with a different meaning in one answer."""
 _PROBLEM: Schema = {
