@@ -19,15 +19,19 @@ from tests.torture.strangers import name_files, open_databases
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault: the ``promise`` that it attacks, ``how``, by which ``file`` of this folder;
-    ``run`` injects as many as are wanted or as there is time for, and counts what came of them, by
-    what was attacked.
+    """A kind of fault: the ``promise`` that it attacks, and ``how``; ``run`` injects as many as are
+    wanted or as there is time for, and counts what came of them, by what was attacked.
     """
 
     promise: str
     how: str
-    file: str
     run: Callable[[Given], dict[str, Row]]
+
+    @property
+    def file(self) -> str:
+        """The file that injects it, or that says what is injected."""
+        run = self.run.args[0] if isinstance(self.run, partial) else self.run
+        return f"{run.__module__.rpartition('.')[2]}.py"
 
 
 KINDS: dict[str, Kind] = {
@@ -35,87 +39,74 @@ KINDS: dict[str, Kind] = {
         "A full disk is reported with its directory and free space; existing files stay intact; "
         "the same command resumes when there is space",
         "each operation on disks with too little space",
-        "full.py",
         fill_disks,
     ),
     "power": Kind(
         "After a power failure, the old or the new output exists, complete",
         "unsynced blocks and names are lost or reordered at any moment of each operation; after "
         "some of these failures the command runs again",
-        "power.py",
         lose_all_power,
     ),
     "readers": Kind(
         "A reader of an index sees one generation, however slow it is; a reader that dies affects "
         "no other process",
         "slow and killed readers of an index that is replaced, and of the output of a command",
-        "readers.py",
         trouble_readers,
     ),
     "flips": Kind(
         "A changed bit is detected before the file is used",
         "one bit of any file flips; then commands build from it, refresh, merge, rank, query or "
         "verify it",
-        "flips.py",
         flip_stores,
     ),
     "killed": Kind(
         "A killed command leaves the old or the new output; run again, it writes the same bytes",
         "the process of each operation is killed by a signal at any time",
-        "kills.py",
         kill_commands,
     ),
     "kills": Kind(
         "The same holds at every system call that changes a disk",
         "each operation ends abruptly before, during and after each such call",
-        "kills.py",
         kill_at_all_points,
     ),
     "databases": Kind(
         "An untrusted database gives access to its own content, and to no other file",
         "views that read files, settings and secrets, in every way that cocite reads a database; "
         "damaged and truncated files",
-        "strangers.py",
         open_databases,
     ),
     "names": Kind(
         "A file name is read literally, whatever characters it contains",
         "names that look like patterns, quotes or URLs, beside files that they would match",
-        "strangers.py",
         name_files,
     ),
     "arrays": Kind(
         "No file content causes a crash, a hang, excessive memory use or a traceback",
         "other arrays replace those of every kind of store, with valid checksums; then all "
         "commands and Python functions run",
-        "arrays.py",
         partial(harm_stores, arrays.harms),
     ),
     "facts": Kind(
         "The same holds for any manifest",
         "other values, types and nesting for each of its keys, with the same commands",
-        "facts.py",
         partial(harm_stores, facts.harms),
     ),
     "planted": Kind(
         "The cache of links returns only entries for exactly the requested content and user, and "
         "reads no file that an entry names",
         "entries from other users or for other content, symbolic links, and forged metadata",
-        "planted.py",
         plant_caches,
     ),
     "archives": Kind(
         "Untrusted archives are unpacked within bounds, and only into a scratch folder",
         "archives with links, devices, sparse files, duplicate or absolute names or names with .., "
         "huge or nested members, and damage; files beside them are compared",
-        "archives.py",
         attack_archives,
     ),
     "xml": Kind(
         "No XML takes more time or memory than its size explains",
         "GraphML, GEXF, sitemaps and spreadsheets with deep nesting, repetition, truncation, "
         "entities and odd encodings",
-        "archives.py",
         attack_xml,
     ),
 }

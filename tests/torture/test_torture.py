@@ -95,7 +95,7 @@ def test_what_is_lost_is_counted_and_ends_with_1(
             row.add("a fault", wrong, told)
         return {"a store": row} if given.only in "a store" else {}
 
-    kinds = {"bad": Kind("All is kept", "by force", "kills.py", two)}
+    kinds = {"bad": Kind("All is kept", "by force", two)}
     for module in (command, report):
         monkeypatch.setattr(module, "KINDS", kinds)
     document = tmp_path / "x.md"
@@ -111,7 +111,10 @@ def test_what_is_lost_is_counted_and_ends_with_1(
     assert "seed 7" in err
     assert "1 x bad: a fault: it is gone" in err
     text = document.read_text()
-    assert "| All is kept | by force (`bad`) | `tests/torture/kills.py` | 3 | 1 | 1 | 1 |" in text
+    assert (
+        "| All is kept | by force (`bad`) | `tests/torture/test_torture.py` | 3 | 1 | 1 | 1 |"
+        in text
+    )
     assert "stale" not in text
     assert text.endswith("tail\n")
     monkeypatch.setattr("sys.argv", [*words, "--only", "none such"])
