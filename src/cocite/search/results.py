@@ -350,7 +350,7 @@ def reached(
 def _surely(index: Index, refined: bool) -> bool:
     if refined:
         return index.refiner is None or index.refiner.certain
-    return not index.now.sampled
+    return not index.scorer.sampled
 
 
 def without(facts: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:

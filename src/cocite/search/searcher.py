@@ -189,11 +189,6 @@ class Searcher:
     # -- contents ------------------------------------------------------------------------
 
     @property
-    def sampled(self) -> bool:
-        """Return whether any part estimates scores from samples."""
-        return bool(self.scorer.sampled)
-
-    @property
     def refiner(self) -> Refiner | None:
         """Return the refiner; None for exact scores. Raises :class:`UsageError` if unsupported."""
         if self._whole is not None and all(part.plan.linearized for part in self.stored.parts):
@@ -393,7 +388,7 @@ class Searcher:
         draws, ends = ListDraws(nodes, ids, settings), []
         if levels:
             ends = self.intervals.of_list(draws, scores, levels, options.interval)
-        return RankedList(ids, scores, errors, ends, draws=draws if self.sampled else None)
+        return RankedList(ids, scores, errors, ends, draws=draws if self.scorer.sampled else None)
 
     def _together(
         self, nodes: Nodes, query: Query, best: ScoreQuery, levels: Sequence[float]
@@ -409,7 +404,7 @@ class Searcher:
             errors, ends = intervals.of_least(draws, levels, options.interval)
             return RankedList(ids, scores, errors, ends)
         errors, ends = intervals.of_mean(draws, scores, levels, options.interval)
-        return RankedList(ids, scores, errors, ends, draws=draws if self.sampled else None)
+        return RankedList(ids, scores, errors, ends, draws=draws if self.scorer.sampled else None)
 
     def _refined(
         self, nodes: Nodes, query: Query, best: ScoreQuery, refiner: Refiner

@@ -231,7 +231,8 @@ class Question:
         self._query = replace(query, looked=slice(0, self.k))
         if level and index.refiner:  # raises now if the measure has no refiner
             index.refiner.check(self._settings)
-        self.intervals = level is not None or not index.sampled if intervals is None else intervals
+        certified = level is not None or not index.scorer.sampled
+        self.intervals = certified if intervals is None else intervals
         """Whether interval ends are reported."""
         self._levels = [options.confidence] * self.intervals
         if options.min_confidence is not None:
@@ -269,7 +270,7 @@ class Question:
     def each(self, nodes: Ids) -> Iterator[BatchHits]:
         """Yield the hits of each node."""
         query = self._query
-        exact = not self.index.sampled and len(self._levels) < 2
+        exact = not self.index.scorer.sampled and len(self._levels) < 2
         plain = (exact or not self._levels) and not self.refined and self._filter.empty
         plain = plain and query.options.order == DEFAULT_ORDER and self.index.nodes.sides is None
         plain = plain and not query.options.exclude_same_site
