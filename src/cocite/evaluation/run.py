@@ -36,6 +36,7 @@ from cocite.evaluation.rankers import Builds, IndexRanker, builds_on, judging_re
 from cocite.evaluation.report import Result, Study, StudyDocument, facts_of
 from cocite.evaluation.truth import Examples, Truth, read_truth
 from cocite.graph import Graph
+from cocite.graph.names import Names
 from cocite.index import StoredIndex
 from cocite.io.opening import open_graph
 from cocite.io.remote import copied, is_url
@@ -80,6 +81,10 @@ class Assessment:
     since: int
     """Memory of the process at the start."""
 
+    def _truth(self, names: Names, memory: int) -> Truth:
+        how: dict[str, Any] = {"progress": self.progress, "memory": memory}
+        return read_truth(names, self.data, self.plan, seed=self.seed, **how)
+
     def of_indexes(self, indexes: Sequence[Index], resources: Resources) -> Study:
         """Judge indexes of one graph. Their paths name the methods.
 
@@ -89,26 +94,26 @@ class Assessment:
         if len({index.stored.graph["digest"] for index in indexes}) > 1:
             raise UsageError("the indexes belong to different graphs; compare indexes of one graph")
         first, paths = indexes[0], [str(index.stored.store.path) for index in indexes]
-        truth = self._truth(first.nodes, resources)
+        truth = self._truth(first.nodes, memory=resources.memory)
         several = len(paths) > 1
         about = "Indexes of one graph, side by side" if several else f"The index {paths[0]}"
         edges, name = int(first.stored.graph["edges"]), str(first.stored.graph["name"])
         facts = facts_of(first.stored.nodes, edges, truth, self.seed)
-        methods = [
-            Method(path, index, _point_of(index, self.settings))
-            for path, index in zip(paths, indexes, strict=True)
-        ]
+        methods = []
+        for path, index in zip(paths, indexes, strict=True):
+            ask = index.stored.ask_settings(self.settings).to_json()
+            pairs = (tuple(sorted(each.items())) for each in (index.settings, ask))
+            methods.append(Method(path, index, Point(index.measure, index.direction, *pairs)))
+            index.stored.store.evict()
         examples = Examples(first.nodes, truth, self.seed, first.titles)
         study = Study(about, self.plan, facts, graph=name)
-        for index in indexes:
-            index.stored.store.evict()
         samples = max(index.samples or 0 for index in indexes)
         return self._judge(lambda held: methods, study, truth, examples, resources, samples)
 
     def of_graph(self, graph: Graph, builds: Builds) -> Study:
         """Judge every measure in every direction; coupling is cocitation in the other direction."""
         graph.check()
-        truth = self._truth(graph.names, builds.means)
+        truth = self._truth(graph.names, memory=builds.means.memory)
         about = "Every measure in every direction, with its own settings"
         facts = facts_of(graph.nodes, graph.edges, truth, self.seed)
         study = Study(about, self.plan, facts, graph=graph.path.resolve().name)
@@ -123,10 +128,6 @@ class Assessment:
             samples = max(each.samples or 0 for each in points)
             methods = partial(self._built, graph, points, builds, Path(folder))
             return self._judge(methods, study, truth, examples, builds.means, samples)
-
-    def _truth(self, names: Any, resources: Resources) -> Truth:
-        how: dict[str, Any] = {"seed": self.seed, "progress": self.progress}
-        return read_truth(names, self.data, self.plan, memory=resources.memory, **how)
 
     def _judge(
         self,
@@ -176,12 +177,6 @@ class Assessment:
             yield Method(f"{each.measure} {each.direction}", index, each, clock() - begin)
             index.stored.store.evict()  # garbage collection may come late
             disk.remove_tree(place)
-
-
-def _point_of(index: Index, settings: Settings) -> Point:
-    ask = index.stored.ask_settings(settings).to_json()
-    build = tuple(sorted(index.settings.items()))
-    return Point(index.measure, index.direction, build, tuple(sorted(ask.items())))
 
 
 @shows("evaluating")

@@ -186,8 +186,12 @@ class Records:
         self._journal.__enter__()
         data = self._journal.path.read_bytes()
         for begin, size in zip(self._journal.begins, self._journal.sizes, strict=True):
-            key, record = _unpacked(data[begin : begin + size])
-            self._found[key] = record
+            line, _, rest = data[begin : begin + size].partition(b"\n")
+            head = json.loads(line)
+            arrays = np.frombuffer(rest, "<f8").reshape(2, head["queries"], len(head["titles"]))
+            judgment = Judgment(tuple(head["titles"]), *arrays)
+            cost = head["bytes"], head["seconds"], head["asking"]
+            self._found[tuple(head["key"])] = TrialRecord(judgment, *cost)
         return self
 
     def __exit__(self, *error: Any) -> None:
@@ -223,15 +227,6 @@ class Records:
 
 def _name(each: Point) -> str:
     return json.dumps([each.measure, each.direction, each.build, each.ask])
-
-
-def _unpacked(piece: bytes) -> tuple[tuple[int, str], TrialRecord]:
-    line, _, rest = piece.partition(b"\n")
-    head = json.loads(line)
-    shape = 2, head["queries"], len(head["titles"])
-    judgment = Judgment(tuple(head["titles"]), *np.frombuffer(rest, "<f8").reshape(shape))
-    turn, name = head["key"]
-    return (turn, name), TrialRecord(judgment, head["bytes"], head["seconds"], head["asking"])
 
 
 @dataclass(frozen=True)

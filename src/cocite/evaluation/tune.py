@@ -26,7 +26,7 @@ import tempfile
 import time as clock
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,25 +88,22 @@ class _TimeUp(Exception):
     """The time limit of a round is reached."""
 
 
+@dataclass
 class Tuning:
     """One tuning run."""
 
-    def __init__(
-        self,
-        graph: Graph,
-        folder: Path,
-        records: Records,
-        plan: dict[str, Any],
-        options: TuneOptions,
-        builds: Builds,
-        seconds: float,
-        progress: Progress,
-    ) -> None:
-        self._graph, self._folder, self._records = graph, folder, records
-        self._plan, self._options = plan, options
-        self._builds, self._progress = builds, progress
-        self._seconds, self._begin = seconds, clock.monotonic() - records.seconds
-        self._seed, self._by = int(plan["seed"]), str(plan["figure"])
+    graph: Graph
+    folder: Path
+    records: Records
+    plan: dict[str, Any]
+    options: TuneOptions
+    builds: Builds
+    seconds: float
+    progress: Progress
+
+    def __post_init__(self) -> None:
+        self._begin = clock.monotonic() - self.records.seconds
+        self._seed, self._by = int(self.plan["seed"]), str(self.plan["figure"])
         self._notes: list[str] = []
         self._since = resident()
         self._hidden: int | None = None
@@ -115,25 +112,25 @@ class Tuning:
 
     def run(self) -> TuningResult:
         """Run all rounds."""
-        plan = self._plan
-        self._judge = self._gain() if self._options.labels is None else self._labeled()
+        plan = self.plan
+        self._judge = self._gain() if self.options.labels is None else self._labeled()
         if self._by not in self._judge.titles:
             raise UsageError(f"figure is {self._by!r}; there are {', '.join(self._judge.titles)}")
         self._choosing = self._choosers()
         settings = {"samples": plan["samples"], "seed": self._seed}
         first, notes = first_points(
-            self._graph, settings, plan["measures"], plan["directions"], plan["unweighted"]
+            self.graph, settings, plan["measures"], plan["directions"], plan["unweighted"]
         )
         self._notes += notes
         if not first:
             raise UsageError("nothing is left to try: " + "; ".join(notes))
-        for graph in (self._graph, self._shown):
+        for graph in (self.graph, self._shown):
             graph.store.evict()
         rows = 16 * self._judge.queries.size * len(self._judge.titles)
-        means = self._builds.means
-        nodes, samples = self._graph.nodes, max(each.samples or 0 for each in first)
+        means = self.builds.means
+        nodes, samples = self.graph.nodes, max(each.samples or 0 for each in first)
         self._means = judging_resources(means, self._since, nodes, samples, rows, 0)
-        self._builds = replace(self._builds, held=means.memory - self._means.memory)
+        self.builds = replace(self.builds, held=means.memory - self._means.memory)
         usual = [first[0]] if is_default(first[0]) else []
         one = self._round(1, first, usual)
         leading = list(one)[: _ADVANCING[0]]
@@ -156,11 +153,11 @@ class Tuning:
 
     def _gain(self) -> QueryJudge:
         """Hide links and return the judge by company."""
-        plan, graph = self._plan, self._graph
-        self._progress("hiding links", 0, 0, "")
-        memory = self._builds.means.memory
+        plan, graph = self.plan, self.graph
+        self.progress("hiding links", 0, 0, "")
+        memory = self.builds.means.memory
         pairs = hidden_pairs(graph, plan["share"], self._seed, memory)
-        place = self._folder / "shown.graph"
+        place = self.folder / "shown.graph"
         disk.remove_tree(place)
         self._shown = hide_links(graph, place, pairs)
         self._hidden = graph.edges - self._shown.edges
@@ -172,17 +169,17 @@ class Tuning:
 
     def _labeled(self) -> QueryJudge:
         """Return the judge by labels, on the whole graph."""
-        plan, self._shown = self._plan, self._graph
+        plan, self._shown = self.plan, self.graph
         judging = JudgePlan(queries=plan["queries"])
-        truth = read_truth(self._graph.names, DataPlan.of(self._options), judging, seed=self._seed)
+        truth = read_truth(self.graph.names, DataPlan.of(self.options), judging, seed=self._seed)
         if "nodes" in plan:
             low, high = plan["nodes"]
             if not ((truth.queries >= low) & (truth.queries < high)).all():
-                sides = self._graph.sides
+                sides = self.graph.sides
                 assert sides is not None
                 side = sides.title_of(int(truth.queries[0]))
                 raise UsageError(
-                    f"{self._options.labels} labels nodes of the side {side}: select that side "
+                    f"{self.options.labels} labels nodes of the side {side}: select that side "
                     "with --side (side=)"
                 )
         self._candidates = truth.candidates
@@ -216,16 +213,16 @@ class Tuning:
         shared: dict[Any, list[Point]] = {}
 
         def record_of(each: Point) -> TrialRecord | None:
-            return self._records.get(turn, self._at(turn, each))
+            return self.records.get(turn, self._at(turn, each))
 
         for each in points:
             shared.setdefault(self._at(turn, each).index_key, []).append(each)
         total, done, late = len(points), 0, 0
         for group in shared.values():
             needed = not found or any(each in group for each in usual)
-            self._until = float("inf") if needed else self._seconds * _UNTIL[turn - 1]
+            self._until = float("inf") if needed else self.seconds * _UNTIL[turn - 1]
             todo = [p for p in group if record_of(p) is None]
-            self._progress(f"round {turn} of {_ROUNDS}", done, total, called(group[0]))
+            self.progress(f"round {turn} of {_ROUNDS}", done, total, called(group[0]))
             try:
                 if todo:
                     self._try(turn, todo, judge)
@@ -243,7 +240,7 @@ class Tuning:
             share = _UNTIL[turn - 1]
             self._notes.append(
                 f"round {turn} of {_ROUNDS} has until {share:.0%} of the time, "
-                f"{format_time(share * self._seconds)} of {format_time(self._seconds)}: {late} of "
+                f"{format_time(share * self.seconds)} of {format_time(self.seconds)}: {late} of "
                 f"its {total} candidates are left out; give more with --time (time=...)"
             )
         if not found:
@@ -260,16 +257,16 @@ class Tuning:
 
     def _try(self, turn: int, points: Sequence[Point], judge: QueryJudge) -> None:
         """Build the points' common index and judge each point."""
-        first, place = self._at(turn, points[0]), self._folder / "tried.index"
+        first, place = self._at(turn, points[0]), self.folder / "tried.index"
         disk.remove_tree(place)
         begin = clock.perf_counter()
-        index = self._builds.index(
+        index = self.builds.index(
             self._shown,
             place,
             first.measure,
             first.direction,
             dict(first.build),
-            unweighted=bool(self._plan["unweighted"]),
+            unweighted=bool(self.plan["unweighted"]),
             restart=True,
             progress=self._watch,
         )
@@ -281,7 +278,7 @@ class Tuning:
                 judgment = judge(ranker, threads=threads, progress=self._watch)
                 asking = clock.perf_counter() - begin
                 record = TrialRecord(judgment, index.stored.store.nbytes, seconds, asking)
-                self._records.add(turn, self._at(turn, each), record)
+                self.records.add(turn, self._at(turn, each), record)
         finally:
             index.stored.store.evict()  # garbage collection may come late
             disk.remove_tree(place)
@@ -294,7 +291,7 @@ class Tuning:
 
     def _result(self, usual: Point | None, three: dict[Point, float]) -> TuningResult:
         """Return the choice and the results of all candidates."""
-        graph, by, labels = self._graph, self._by, self._options.labels
+        graph, by, labels = self.graph, self._by, self.options.labels
         records = {p: record for p, (_, record) in self._last.items()}
         choosing, judging = self._choosing, ~self._choosing
         chose, judged_by = int(choosing.sum()), int(judging.sum())
@@ -310,7 +307,7 @@ class Tuning:
             if usual in theirs:
                 base = theirs[usual]
                 held = {p: found.differences(base, others)[by] for p, found in theirs.items()}
-        if self._options.best:
+        if self.options.best:
             chosen, reason = first, "the best on the selecting pages, as requested"
         else:
             level = [p for p in three if p == first or not behind[p].low > 0]
@@ -355,7 +352,7 @@ class Tuning:
             best=tried[chosen],
             reason=reason,
             settings=IndexSettings(
-                chosen.measure, chosen.direction, None, bool(self._plan["unweighted"]), own
+                chosen.measure, chosen.direction, None, bool(self.plan["unweighted"]), own
             ),
             tried=[tried[p] for p in order],
             notes=list(dict.fromkeys(self._notes)),

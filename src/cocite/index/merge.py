@@ -37,7 +37,6 @@ from cocite.index.layouts.reader import is_sampled
 from cocite.index.layouts.trees.format import POSITIONS
 from cocite.index.manifest import index_facts
 from cocite.index.parts import PartBuild, finish_part, shard_samples
-from cocite.index.plan import BuildOptions
 from cocite.index.refresh import ROWS, graph_before, same_options
 from cocite.index.stored import StoredIndex, in_runs, numbers_in_words, redraw_command
 from cocite.io.remote import is_url
@@ -98,14 +97,11 @@ class Merge:
         self.numbers = _numbers(self._indexes)
         first, samples = self._indexes[0], len(self.numbers)
         plans = [replace(p.plan, settings=_with(p.plan.settings, samples)) for p in first.parts]
-        self._options = BuildOptions(
-            first.measure,
-            first.direction,
-            _with(first.settings, samples),
-            tuple(plans),
+        self._options = replace(
+            same_options(first),
+            settings=_with(first.settings, samples),
+            parts=tuple(plans),
             first=self.numbers.start,
-            meeting_weight=first.meeting_weight,
-            query_defaults=first.query_defaults,
         )
         self._sampled = [i for i, plan in enumerate(plans) if is_sampled(plan.layout)]
         self._cut = {i: shard_samples(plans[i], first.nodes, shard) for i in self._sampled}

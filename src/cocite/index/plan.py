@@ -344,23 +344,21 @@ def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
         raise UsageError(
             f"text_fraction is {share!r}; it must be a number between 0 and 1, both excluded"
         )
-    if measure.texts:
-        if not given:
-            raise UsageError(
-                f"{measure.name} compares the texts of pages: specify them with --texts (texts=...)"
-            )
-        if share is not None:
-            raise UsageError(
-                f"{measure.name} already sets the weight of texts: omit --text-fraction "
-                "(text_fraction=...)"
-            )
-        return measure
-    if not given:
-        if share is not None:
-            raise UsageError(
-                "text_fraction is the weight of texts, but no texts are given: specify them with "
-                "--texts (texts=...)"
-            )
+    if measure.texts and not given:
+        raise UsageError(
+            f"{measure.name} compares the texts of pages: specify them with --texts (texts=...)"
+        )
+    if measure.texts and share is not None:
+        raise UsageError(
+            f"{measure.name} already sets the weight of texts: omit --text-fraction "
+            "(text_fraction=...)"
+        )
+    if share is not None and not given:
+        raise UsageError(
+            "text_fraction is the weight of texts, but no texts are given: specify them with "
+            "--texts (texts=...)"
+        )
+    if measure.texts or not given:
         return measure
     from cocite.measures.tfidf import SHARE, TFIDF
 

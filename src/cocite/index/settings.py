@@ -19,11 +19,11 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from cocite.errors import InputError, UsageError
 from cocite.index.plan import BuildOptions
-from cocite.measures import DEFAULT, MEETING_WEIGHT, By, Measure, Value, find_measure
+from cocite.measures import DEFAULT, MEETING_WEIGHT, By, Value, find_measure
 from cocite.options import DIRECTIONS
 
 if TYPE_CHECKING:
@@ -44,22 +44,14 @@ class IndexSettings:
     settings: Mapping[str, Value] = field(default_factory=dict)
 
     @property
-    def building(self) -> dict[str, Value]:
-        """Return the build settings."""
-        asking = _query_settings(find_measure(self.measure))
-        return {name: value for name, value in self.settings.items() if name not in asking}
-
-    @property
-    def query_defaults(self) -> dict[str, Value]:
-        """Return the query settings, without ``meeting_weight``."""
-        asking = _query_settings(find_measure(self.measure)) - {MEETING_WEIGHT.name}
-        return {name: value for name, value in self.settings.items() if name in asking}
-
-    @property
-    def meeting_weight(self) -> By | None:
-        """Return the meeting weight, or None."""
-        found = self.settings.get(MEETING_WEIGHT.name)
-        return None if found is None else str(found)
+    def _split(self) -> tuple[dict[str, Value], dict[str, Value], By | None]:
+        """Return the build settings, the query settings, and the meeting weight or None."""
+        measure, settings = find_measure(self.measure), dict(self.settings)
+        by = settings.get(MEETING_WEIGHT.name)
+        asking = {s.name for s in measure.ask} - {s.name for s in measure.build}
+        building = {name: value for name, value in settings.items() if name not in asking}
+        asked = {n: settings[n] for n in settings if n in asking - {MEETING_WEIGHT.name}}
+        return building, asked, None if by is None else str(by)
 
     def check(self) -> IndexSettings:
         """Return ``self``; raises :class:`UsageError` if a setting is invalid."""
@@ -71,15 +63,10 @@ class IndexSettings:
                 f"{found.name} has no setting {strangers[0]!r}; it takes "
                 + (", ".join(sorted(known)) or "none")
             )
-        BuildOptions.checked(
-            self.measure,
-            self.direction,
-            self.layout,
-            self.building,
-            meeting_weight=self.meeting_weight,
-            query_defaults=self.query_defaults,
-            texts="" if found.texts else None,  # the file does not contain their path
-        )
+        building, asked, by = self._split
+        texts = "" if found.texts else None  # the file does not contain their path
+        chosen: dict[str, Any] = {"meeting_weight": by, "query_defaults": asked, "texts": texts}
+        BuildOptions.checked(self.measure, self.direction, self.layout, building, **chosen)
         return self
 
     def text(self, remarks: Sequence[str] = ()) -> str:
@@ -114,16 +101,16 @@ def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> Buil
         raise UsageError(
             f"the settings are for {chosen.measure}, but the measure is {measure}. Omit one of them"
         )
+    building, asked, weight = chosen._split
+    unweighted = options.unweighted or chosen.unweighted
     return BuildOptions.checked(
         chosen.measure,
         options.direction or chosen.direction,
         options.layout or chosen.layout,
-        {**chosen.building, **given},
-        query_defaults={n: v for n, v in chosen.query_defaults.items() if n not in given},
+        {**building, **given},
+        query_defaults={name: value for name, value in asked.items() if name not in given},
         options=replace(
-            options,
-            unweighted=options.unweighted or chosen.unweighted,
-            meeting_weight=chosen.meeting_weight if by is None else by,
+            options, unweighted=unweighted, meeting_weight=weight if by is None else by
         ),
     )
 
@@ -164,11 +151,6 @@ def _checked_settings(content: Mapping[str, object]) -> IndexSettings:
             raise UsageError(f"{name} is {value!r}; it must be a number, a string, true or false")
     texts = {key: str(content[key]) for key in _TEXTS if key in content}
     return IndexSettings(**texts, unweighted=unweighted, settings=settings)
-
-
-def _query_settings(measure: Measure) -> set[str]:
-    """Return the names of query settings that are not build settings."""
-    return {s.name for s in measure.ask} - {s.name for s in measure.build}
 
 
 def _written(value: Value) -> str:
