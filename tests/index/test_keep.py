@@ -13,7 +13,6 @@ import pytest
 
 import cocite
 from cocite import Graph, Index, UnknownNode
-from cocite.cli.main import main
 from cocite.errors import Damaged, UsageError
 from cocite.graph.exclude import write_some_names
 from cocite.index.layouts.reader import LAYOUTS, is_sampled, sampled_format
@@ -21,7 +20,7 @@ from cocite.index.verify import VerifyDocument
 from cocite.measures import MEASURES
 from cocite.storage import Manifest, Store
 from tests.builds import files
-from tests.conftest import MakeGraph, by_walks
+from tests.conftest import MakeGraph, Shell, by_walks
 from tests.oracles.fusion import order
 from tests.storage.enemy import change_facts, change_file
 
@@ -244,20 +243,13 @@ def test_refined_answers_are_those_of_the_index_of_all_pages(built: Built, kind:
         assert {hit.node for hit in kept.related(node, 9, **options)} <= set(names)
 
 
-@pytest.mark.parametrize("kind", ["trees", "minhash"])
-def test_selection_merge_is_a_build(graph: Graph, built: Built, tmp_path: Path, kind: str) -> None:
-    _, kept = built(kind)
-    pieces = []
-    for numbers in (range(9), range(9, SAMPLES)):
-        pieces.append(tmp_path / f"{numbers.start}")
-        options = {"numbers": numbers, "only_nodes": list(kept.nodes), **KINDS[kind]}
-        cocite.build(graph, pieces[-1], **by_walks(options))
-    cocite.merge(pieces, kept.stored.store.path.parent / f"{kind}-merged")
-    merged = kept.stored.store.path.parent / f"{kind}-merged"
-    assert files(merged) == files(kept.stored.store.path)
-    other = cocite.build(graph, tmp_path / "other", numbers=range(9, 12), **by_walks(KINDS[kind]))
+def test_selections_are_merged_with_equal_ones(graph: Graph, tmp_path: Path) -> None:
+    some: dict[str, Any] = {"only_nodes": WANTED[:9]}
+    for numbers, chosen in ((range(9), some), (range(9, 12), {})):
+        options = by_walks({"numbers": numbers, **chosen})
+        cocite.build(graph, tmp_path / f"{numbers.start}", **options)
     with pytest.raises(UsageError, match="pages kept"):
-        cocite.merge([pieces[0], other.stored.store.path], tmp_path / "x")
+        cocite.merge([tmp_path / "0", tmp_path / "9"], tmp_path / "x")
 
 
 @pytest.mark.parametrize("kind", ["trees", "minhash", "sketch"])
@@ -275,13 +267,8 @@ def test_refresh_extends_selection_by_prefix(graph: Graph, tmp_path: Path, kind:
     options = {"samples": 20, "shard": 4, **KINDS[kind], "direction": "in"}
     share = 1 if kind == "sketch" else 0.25
     cocite.build(graph, tmp_path / "all", **by_walks(options))
-    cocite.build(
-        graph,
-        tmp_path / "some",
-        only_nodes=["page two"],
-        only_prefix="http://s3",
-        **by_walks(options),
-    )
+    pages = {"only_nodes": ["page two"], "only_prefix": "http://s3"}
+    cocite.build(graph, tmp_path / "some", **by_walks(options | pages))
     whole = cocite.refresh(tmp_path / "all", newer, fraction=share, force=True)
     kept = cocite.refresh(tmp_path / "some", newer, fraction=share, force=True)
     names = [n for n in whole.nodes if n.startswith("http://s3") or n == "page two"]
@@ -298,7 +285,7 @@ def test_refresh_extends_selection_by_prefix(graph: Graph, tmp_path: Path, kind:
 # -- what is said of it ------------------------------------------------------------------
 
 
-def test_dropped_page(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dropped_page(graph: Graph, tmp_path: Path, shell: Shell) -> None:
     path = str(tmp_path / "x")
     cocite.build(graph, path, samples=4, only_prefix=["http://s3", "http://s4"], measure="psimrank")
     absent, there = site(111), next(iter(cocite.open(path).nodes))
@@ -307,67 +294,40 @@ def test_dropped_page(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixtur
         cocite.open(path).related(absent)
     with pytest.raises(UnknownNode, match=words):
         cocite.open(path).similarity(there, absent)
-    capsys.readouterr()
     for verb in (["related", path, absent], ["similarity", path, there, absent]):
-        assert main(verb) == 2
-        assert "To query other pages, build" in capsys.readouterr().err
+        assert "To query other pages, build" in shell(verb, 2).err
 
 
-def test_command_keeps(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_keeps(graph: Graph, tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "names").write_text(f"{site(1)}\nnobody\n{site(2)}\n")
-    path, keep = str(tmp_path / "x"), ["--only-nodes", str(tmp_path / "names")]
-    made = [
-        "index",
-        str(graph.path),
-        "-o",
-        path,
-        "--measure",
-        "psimrank",
-        "--samples",
-        "4",
-        "--only-prefix",
-        "http://s31",
-    ]
-    assert main([*made, *keep]) == 0
-    printed = capsys.readouterr()
+    path, json_too = str(tmp_path / "x"), ["--format", "json"]
+    keep = ["--only-nodes", str(tmp_path / "names"), "--only-prefix", "http://s31"]
+    made, chosen = ["index", str(graph.path), "-o"], ["--measure", "psimrank"]
+    few = [*chosen, "--samples", "4"]
+    printed = shell([*made, path, *few, *keep])
     assert "Warning: 1 of 3 selected names are not in" in printed.err
     assert "'nobody'" in printed.err
     told = f"{len(cocite.open(path).nodes)} of the {graph.nodes:,} pages of its graph"
     assert told in printed.out
-    steps = re.findall(r"walked +([0-9.]+) steps per node", printed.out)
-    assert main([*made[:3], path + "all", *made[4:8]]) == 0
-    assert re.findall(r"walked +([0-9.]+) steps per node", capsys.readouterr().out) == steps
-    assert main(["info", path]) == 0
-    assert told in capsys.readouterr().out
-    assert main(["info", path, "--format", "json"]) == 0
-    kept = json.loads(capsys.readouterr().out)["kept"]
+    steps = re.compile(r"walked +([0-9.]+) steps per node")
+    everything = shell([*made, path + "all", *few]).out
+    assert steps.findall(everything) == steps.findall(printed.out) != []
+    assert told in shell(["info", path]).out
+    kept = json.loads(shell(["info", path, *json_too]).out)["kept"]
     assert kept == {"nodes": graph.nodes, "prefixes": ["http://s31"]}
-    assert main(["verify", path]) == 0
-    capsys.readouterr()
-    sizes = []
-    for more in ([], [*keep, "--only-prefix", "http://s31"]):
-        assert main(["plan", *made[1:2], *made[4:6], "--format", "json", *more]) == 0
-        sizes.append(json.loads(capsys.readouterr().out)["planned"]["bytes"])
+    shell(["verify", path])
+    plans = (shell(["plan", made[1], *chosen, *json_too, *more]).out for more in ([], keep))
+    sizes = [json.loads(plan)["planned"]["bytes"] for plan in plans]
     assert sizes[1] < sizes[0] / 10
-    index = cocite.build(
-        graph,
-        tmp_path / "y",
-        only_prefix="http://s31",
-        only_nodes=[site(1), site(2)],
-        measure="psimrank",
-    )
+    pages: dict[str, Any] = {"only_prefix": "http://s31", "only_nodes": [site(1), site(2)]}
+    index = cocite.build(graph, tmp_path / "y", measure="psimrank", **pages)
     assert sizes[1] == pytest.approx(index.stored.store.nbytes, rel=0.1)
 
 
 def test_missing_names(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        index = cocite.build(
-            graph,
-            tmp_path / "x",
-            samples=2,
-            only_nodes=["nobody", site(5), "no"],
-            measure="psimrank",
-        )
+        named = ["nobody", site(5), "no"]
+        index = cocite.build(graph, tmp_path / "x", only_nodes=named, **by_walks({"samples": 2}))
     assert "2 of 3 selected names are not in" in caplog.text
     assert list(index.nodes) == [site(5)]
     assert index.related(site(5)) == []

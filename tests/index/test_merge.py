@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.errors import Damaged, OutputExists, UsageError
 from cocite.index.layouts.reader import LAYOUTS, is_sampled
 from cocite.index.merge import Merge
 from tests.builds import files, stop_at
-from tests.conftest import MakeGraph, by_walks
+from tests.conftest import MakeGraph, Shell, by_walks
 from tests.sampled import KINDS as SAMPLED
 from tests.sampled import near_graph
 
@@ -236,19 +235,15 @@ def test_lost_shard_is_made_by_numbers(graph: Graph, tmp_path: Path, how: str, k
     assert cocite.open(tmp_path / "x").missing_samples == ()
 
 
-def test_command_merges(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_merges(graph: Graph, tmp_path: Path, shell: Shell) -> None:
     paths = [str(tmp_path / name) for name in "abc"]
     made = ["index", str(graph.path), "--measure", "psimrank", "-o"]
-    assert main([*made, paths[0], "--sample-range", "0..9"]) == 0
-    assert main([*made, paths[1], "--sample-range", "10..14"]) == 0
-    assert re.search(r"^numbers +10 to 14$", capsys.readouterr().out, re.M)
-    assert main(["info", paths[1]]) == 0
-    assert re.search(r"^numbers +10 to 14$", capsys.readouterr().out, re.M)
-    assert main(["merge", *paths[:2], "-o", paths[2]]) == 0
-    printed = capsys.readouterr()
+    shell([*made, paths[0], "--sample-range", "0..9"])
+    for words in ([*made, paths[1], "--sample-range", "10..14"], ["info", paths[1]]):
+        assert re.search(r"^numbers +10 to 14$", shell(words).out, re.M)
+    printed = shell(["merge", *paths[:2], "-o", paths[2]])
     assert "samples 0 to 14, from 2 indexes" in printed.err
     assert "15, numbers 0 to 14" in printed.out
     for wrong in ("9..3", "a", "-3", "1..2..3", "1.5"):
-        assert main([*made, paths[2] + "x", f"--sample-range={wrong}"]) == 2
-    assert main(["merge", paths[0], "-o", paths[2] + "x"]) == 2
-    assert "at least two indexes" in capsys.readouterr().err
+        shell([*made, paths[2] + "x", f"--sample-range={wrong}"], 2)
+    assert "at least two indexes" in shell(["merge", paths[0], "-o", paths[2] + "x"], 2).err

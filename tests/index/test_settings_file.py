@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 import cocite
-from cocite.cli.main import main
 from cocite.errors import InputError, UsageError
 from cocite.index.settings import IndexSettings, read_settings
-from tests.conftest import MakeGraph
+from tests.builds import files
+from tests.conftest import MakeGraph, Shell
 
 LINKS = [(a, b) for a in "abcdef" for b in "uvwxyz" if (ord(a) * 7 + ord(b)) % 3]
 
@@ -32,18 +32,12 @@ def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 def test_settings_file_equals_options(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(LINKS)
-    path = written(
-        tmp_path, 'measure = "psimrank"\ndirection = "both"\n[settings]\nsamples = 20\nseed = 3\n'
-    )
-    found = cocite.build(graph, tmp_path / "one", settings=path)
-    same = cocite.build(
-        graph, tmp_path / "two", measure="psimrank", direction="both", samples=20, seed=3
-    )
-    files = sorted(p.name for p in (tmp_path / "one").iterdir())
-    assert files == sorted(p.name for p in (tmp_path / "two").iterdir())
+    text = 'measure = "psimrank"\ndirection = "both"\n[settings]\nsamples = 20\nseed = 3\n'
+    found = cocite.build(graph, tmp_path / "one", settings=written(tmp_path, text))
+    chosen: dict[str, Any] = {"measure": "psimrank", "direction": "both", "samples": 20, "seed": 3}
+    same = cocite.build(graph, tmp_path / "two", **chosen)
     assert found.stored.digest == same.stored.digest
-    for name in files:
-        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert files(tmp_path / "one") == files(tmp_path / "two")
 
 
 def test_settings_of_questions_are_kept_and_give_way(make_graph: MakeGraph, tmp_path: Path) -> None:
@@ -88,21 +82,20 @@ def test_settings_survive_refresh_and_merge(make_graph: MakeGraph, tmp_path: Pat
 
 
 def test_what_is_given_beside_a_file_goes_before_it(
-    make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    make_graph: MakeGraph, tmp_path: Path, shell: Shell
 ) -> None:
     graph = str(make_graph(LINKS).path)
     path = written(tmp_path, 'measure = "psimrank"\n[settings]\nsamples = 20\ndecay = 0.5\n')
     arguments = ["index", graph, "--settings", str(path), "--samples", "5", "--direction", "out"]
-    assert main([*arguments, "-o", str(tmp_path / "index"), "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
+    found = json.loads(shell([*arguments, "-o", str(tmp_path / "index"), "--format", "json"]).out)
     assert (found["measure"], found["direction"], found["samples"]) == ("psimrank", "out", 5)
     assert found["query_defaults"] == {"decay": 0.5}
-    assert main(["info", str(tmp_path / "index")]) == 0
-    assert "decay 0.5, unless a query overrides it" in capsys.readouterr().out
-    assert main([*arguments, "-o", str(tmp_path / "x"), "--measure", "simrank"]) == 2
+    shown = shell(["info", str(tmp_path / "index")]).out
+    assert "decay 0.5, unless a query overrides it" in shown
+    refused = shell([*arguments, "-o", str(tmp_path / "x"), "--measure", "simrank"], 2)
     said = "the settings are for psimrank, but the measure is simrank. Omit one"
-    assert said in capsys.readouterr().err
-    assert main([*arguments, "-o", str(tmp_path / "y"), "--measure", "psimrank"]) == 0
+    assert said in refused.err
+    shell([*arguments, "-o", str(tmp_path / "y"), "--measure", "psimrank"])
 
 
 @pytest.mark.parametrize(
