@@ -9,6 +9,7 @@ import shlex
 import sys
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -16,12 +17,11 @@ import pyarrow.ipc
 import pytest
 
 import cocite
-from cocite.cli.main import main
 from cocite.errors import OutputExists, UsageError
 from cocite.evaluation import Study
 from cocite.evaluation.report import TITLES, StudyDocument, long_rows
 from cocite.measures import MEASURES
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 from tests.oracles.quality import filled, relevance
 
 
@@ -111,36 +111,29 @@ def test_a_report_is_not_overwritten_unless_asked(study: Study, tmp_path: Path) 
 # -- the command line -----------------------------------------------------------------------------
 
 
-def test_indexes_side_by_side(
-    web: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_indexes_side_by_side(web: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "300")  # the names of indexes are paths, of any length
     command = ["evaluate", str(web / "i"), str(web / "j"), "--labels", str(web / "labels.tsv")]
     command += ["--queries", "30", "--set", "decay=0.3", "--cutoffs", "5"]
-    assert main([*command, "--format", "json"]) == 0
-    value = json.loads(capsys.readouterr().out)
+    value = json.loads(shell([*command, "--format", "json"]).out)
     assert value["facts"]["queries"] == 30
     assert {row["method"] for row in value["figures"]} == {str(web / "i"), str(web / "j")}
     assert {"gamma", "precision@5", "ndcg@5"} <= {row["figure"] for row in value["figures"]}
-    assert main(command) == 0
-    table = capsys.readouterr().out.splitlines()
+    table = shell(command).out.splitlines()
     assert table[0].split()[-1] == "method"
     assert table[2].endswith(str(web / "i"))
     assert re.search(r"\d\.\d{3} ±\d\.\d{3}", table[2])
-    assert main([*command, "--format", "csv"]) == 0
-    assert capsys.readouterr().out.startswith(",".join(TITLES))
+    assert shell([*command, "--format", "csv"]).out.startswith(",".join(TITLES))
 
 
 def test_a_report_says_where_it_comes_from_and_shows_lists(
-    web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    web: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(web)
     output = tmp_path / "r.html"
     command = ["evaluate", "i", "j", "--labels", "labels.tsv", "--queries", "30"]
     typed = [*command, "-o", str(output)]
-    assert main(typed) == 0
-    said = capsys.readouterr().err
-    assert "read labels.tsv: tab-separated, no header\n" in said
+    assert "read labels.tsv: tab-separated, no header\n" in shell(typed).err
     page, text = output.read_text("utf-8"), output.with_suffix(".md").read_text("utf-8")
     found = cocite.evaluate("i", "j", labels="labels.tsv", queries=30)
     assert isinstance(found, StudyDocument)
@@ -162,26 +155,20 @@ def test_a_report_says_where_it_comes_from_and_shows_lists(
     assert len(found.study.examples) == 3
     for example in found.study.examples:
         assert f"## Example: {example.name}\n\nLabeled {truth[example.name]}. " in text
-        hits = example.hits["i"]
-        assert [hit.name for hit in hits] == [hit.node for hit in index.related(example.name, 10)][
-            : len(hits)
-        ]
-        assert [hit.alike for hit in hits] == [
-            truth[hit.name] == truth[example.name] for hit in hits
-        ]
+        hits, own = example.hits["i"], truth[example.name]
+        listed = [hit.node for hit in index.related(example.name, 10)]
+        assert [hit.name for hit in hits] == listed[: len(hits)]
+        assert [hit.alike for hit in hits] == [truth[hit.name] == own for hit in hits]
         assert f"| 1 | {hits[0].name}{' ✓' * bool(hits[0].alike)} |" in text or rows[0] == "j"
     again = found.to_json()
     assert again["examples"][0]["hits"]["i"][0]["name"] == found.study.examples[0].hits["i"][0].name
     assert (again["graph"], again["cocite"]) == ("g", cocite.__version__)
     assert found.command == "cocite.evaluate('i', 'j', labels='labels.tsv', queries=30)"
-    assert main(typed) == 1  # it is not overwritten
+    shell(typed, 1)  # it is not overwritten
 
 
 def test_lists_that_end_are_judged_as_they_end_and_filled(
-    make_graph: MakeGraph,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    make_graph: MakeGraph, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Components of three and five nodes, and one that has no link."""
     links = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 6), (6, 7), (7, 3), (3, 5)]
@@ -203,12 +190,10 @@ def test_lists_that_end_are_judged_as_they_end_and_filled(
     monkeypatch.setenv("COLUMNS", "300")
     command = ["evaluate", str(tmp_path / "i"), "--labels", str(tmp_path / "labels.tsv")]
     command += ["--cutoffs", "6"]
-    assert main([*command, "--format", "json"]) == 0
-    figures = json.loads(capsys.readouterr().out)["figures"]
+    figures = json.loads(shell([*command, "--format", "json"]).out)["figures"]
     found = {row["figure"]: row["estimate"] for row in figures}
     assert {title: found[title] for title in means} == pytest.approx(means, rel=1e-12)
-    assert main([*command, "-o", str(tmp_path / "r.html")]) == 0
-    titles, _, row, *_ = capsys.readouterr().out.splitlines()
+    titles, _, row, *_ = shell([*command, "-o", str(tmp_path / "r.html")]).out.splitlines()
     page = (tmp_path / "r.html").read_text("utf-8")
     for title, mean in means.items():
         assert title in titles.split()
@@ -218,7 +203,7 @@ def test_lists_that_end_are_judged_as_they_end_and_filled(
 
 
 def test_gamma_takes_a_least_similarity(
-    make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    make_graph: MakeGraph, tmp_path: Path, shell: Shell
 ) -> None:
     """Two sibling classes of ten pages each, with hubs for both and for one of them."""
     rng = np.random.default_rng(3)
@@ -229,8 +214,7 @@ def test_gamma_takes_a_least_similarity(
     command = ["evaluate", str(tmp_path / "i"), "--labels", str(tmp_path / "labels.tsv")]
 
     def pairs(*options: str) -> int:
-        assert main([*command, "--format", "json", *options]) == 0
-        figures = json.loads(capsys.readouterr().out)["figures"]
+        figures = json.loads(shell([*command, "--format", "json", *options]).out)["figures"]
         return next(int(row["estimate"]) for row in figures if row["figure"] == "pairs")
 
     everyone, fewer = pairs(), pairs("--gamma-least", "0.1")
@@ -238,7 +222,7 @@ def test_gamma_takes_a_least_similarity(
     assert pairs("--gamma-least", "0") == everyone
 
 
-def test_any_index_name(web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_any_index_name(web: Path, tmp_path: Path, shell: Shell) -> None:
     """A blend is an index as any other, and a path is a name."""
     pytest.importorskip("sklearn")
     graph = cocite.Graph.open(web / "g")
@@ -251,19 +235,17 @@ def test_any_index_name(web: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     for paths in ([web / "i"], [tmp_path / "blend"], [web / "i", tmp_path / "blend"]):
         output = tmp_path / f"{len(list(tmp_path.iterdir()))}.html"
         command = ["evaluate", *map(str, paths), "--texts", str(texts), "--queries", "10"]
-        assert main([*command, "-o", str(output)]) == 0
+        shell([*command, "-o", str(output)])
         page = output.read_text()
         assert all(str(path) in page for path in paths)
         title = "Indexes of one graph, side by side" if len(paths) > 1 else f"The index {paths[0]}"
         assert f"<h1>{title}</h1>" in page
-    capsys.readouterr()
 
 
-def test_graph_all_measures(web: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_graph_all_measures(web: Path, tmp_path: Path, shell: Shell) -> None:
     output = tmp_path / "r.html"
     command = ["evaluate", str(web / "g"), "--labels", str(web / "labels.tsv"), "--queries", "10"]
-    assert main([*command, "--set", "samples=5", "-o", str(output), "--format", "json"]) == 0
-    printed = capsys.readouterr()
+    printed = shell([*command, "--set", "samples=5", "-o", str(output), "--format", "json"])
     found = {row["measure"] for row in json.loads(printed.out)["figures"]}
     assert found == set(MEASURES) - {"coupling", "tfidf"}
     assert output.exists()
@@ -292,28 +274,26 @@ def test_errors(
     code: int,
     message: str,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    shell: Shell,
 ) -> None:
     monkeypatch.chdir(web)
-    assert main(["evaluate", *arguments]) == code
-    assert message in capsys.readouterr().err
+    assert message in shell(["evaluate", *arguments], code).err
 
 
 def test_missing_extras_name_the_command(
-    web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
     graph = cocite.Graph.open(web / "g")
     monkeypatch.setitem(sys.modules, "sklearn.feature_extraction.text", None)
     texts = tmp_path / "texts.tsv"
     texts.write_text("".join(f"{name}\twords\n" for name in graph.names))
-    assert main(["evaluate", str(web / "i"), "--texts", str(texts)]) == 2
-    assert "needs scikit-learn, which is not installed: pip install" in capsys.readouterr().err
-    labels = str(web / "labels.tsv")
-    assert main(["evaluate", str(web / "i"), "--labels", labels, "--queries", "5"]) == 0
+    refused = shell(["evaluate", str(web / "i"), "--texts", str(texts)], 2)
+    assert "needs scikit-learn, which is not installed: pip install" in refused.err
+    shell(["evaluate", str(web / "i"), "--labels", str(web / "labels.tsv"), "--queries", "5"])
 
 
 def test_labels_are_read_as_the_options_say(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     pages = [f"p{v}" for v in range(8)]
@@ -324,21 +304,19 @@ def test_labels_are_read_as_the_options_say(
     rows = [f"{v};{'ab'[v > 3]};p{v}" for v in range(8)]
     Path("labels").write_text("\n".join(["id;topic;page", *rows[:5], "broken", *rows[5:]]))
     command = ["evaluate", "i", "--labels", "labels", "--label-columns", "page,topic"]
-    assert main([*command, "--delimiter", "semicolon"]) == 1
-    assert "labels:7: 1 columns, where 3 are needed: 'broken'" in capsys.readouterr().err
-    assert main([*command, "--bad-rows", "few", "--delimiter", "semicolon"]) == 0
-    said = capsys.readouterr().err
+    refused = shell([*command, "--delimiter", "semicolon"], 1).err
+    assert "labels:7: 1 columns, where 3 are needed: 'broken'" in refused
+    said = shell([*command, "--bad-rows", "few", "--delimiter", "semicolon"]).err
     assert "read labels: semicolon-separated, a header ('page', 'topic'; if these" in said
     assert "left out 1 bad row, such as line 7: 1 columns" in said
-    assert main([*command, "--bad-rows", "few", "--header", "no"]) == 2
-    assert "are titles, but header is no" in capsys.readouterr().err
+    refused = shell([*command, "--bad-rows", "few", "--header", "no"], 2).err
+    assert "are titles, but header is no" in refused
     found = cocite.evaluate("i", labels="labels", label_columns=(3, 2), bad_rows="few")
     assert isinstance(found, StudyDocument)
     for page in found.study.examples:
-        assert page.title == f"Page {page.name[1]}"
-        assert [hit.title for hit in page.hits["i"]] == [
-            f"Page {hit.name[1]}" for hit in page.hits["i"]
-        ]
+        nodes: list[Any] = [page, *page.hits["i"]]
+        for node in nodes:
+            assert node.title == f"Page {node.name[1]}"
     text = found.write("r.html").with_suffix(".md").read_text("utf-8")
     first = found.study.examples[0]
     assert f"## Example: Page {first.name[1]} ({first.name})\n" in text

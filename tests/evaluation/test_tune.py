@@ -11,13 +11,12 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.errors import InputError, OutputExists, UsageError
 from cocite.evaluation import Interval
 from cocite.evaluation.points import Point, point
 from cocite.evaluation.trials import decided
 from cocite.evaluation.tune import Tuning
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 
 FEW: dict[str, Any] = {"measures": ["fusion", "cocitation", "psimrank"], "samples": 8}
 
@@ -248,27 +247,23 @@ def test_nothing_to_hide_is_named(make_graph: MakeGraph, graph: Graph, tmp_path:
         cocite.tune(graph, tmp_path / "there.toml", **FEW)
 
 
-def test_verb_settings(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verb_settings(graph: Graph, tmp_path: Path, shell: Shell) -> None:
     output = tmp_path / "settings.toml"
     arguments = ["tune", str(graph.path), "--samples", "8", "--measure", "psimrank"]
-    assert main([*arguments, "--direction", "both", "-o", str(output), "--format", "json"]) == 0
-    told = json.loads(capsys.readouterr().out)
+    written = [*arguments, "--direction", "both", "-o", str(output)]
+    told = json.loads(shell([*written, "--format", "json"]).out)
     assert told["settings"]["measure"] == "psimrank"
     assert told["best"].startswith("psimrank both")
     assert output.read_text().startswith("# Chosen by cocite tune on 2")
     index = str(tmp_path / "index")
-    assert main(["index", str(graph.path), "--settings", str(output), "-o", index]) == 0
+    shell(["index", str(graph.path), "--settings", str(output), "-o", index])
     built = cocite.open(index)
     assert (built.measure, built.direction, built.samples) == ("psimrank", "both", 8)
-    capsys.readouterr()
-    assert main([*arguments, "--direction", "both", "-o", str(output)]) == 1
-    assert "exists" in capsys.readouterr().err
-    assert main([*arguments, "--format", "csv"]) == 0
-    titles, *rows = capsys.readouterr().out.strip().split("\n")
+    assert "exists" in shell(written, 1).err
+    titles, *rows = shell([*arguments, "--format", "csv"]).out.strip().split("\n")
     assert titles.startswith("name,measure,direction,settings,round,figure,low,high,judged")
     assert len(rows) > 4
-    assert main([*arguments]) == 0
-    printed = capsys.readouterr().out
+    printed = shell(arguments).out
     assert "company@10" in printed
     assert "\nchosen " in printed
     assert "links were hidden" in printed
