@@ -44,6 +44,12 @@ _BESIDE = 100
 """Bytes per node that any build needs besides links and settings-dependent data."""
 
 
+def path_from(output: Path, graph: Path, elsewhere: bool) -> str:
+    """Return the graph's path relative to its index, which is moved beside it if ``elsewhere``."""
+    beside = os.path.join(os.pardir, graph.name)
+    return beside if elsewhere else os.path.relpath(graph, output.resolve())
+
+
 class IndexBuild:
     """One build: ``with IndexBuild(...) as build: build.estimate(); build.run(progress)``."""
 
@@ -316,21 +322,17 @@ class IndexBuild:
         copied = NAME_FILES, TITLE_FILES
         return {name: entry for name, entry in files.items() if name.startswith(copied)}
 
-    def _make_ready(self, report: SweepReport) -> tuple[dict[str, Entry], dict[str, Any]]:
-        """Compute the diagonals for refined answers; return (files, facts)."""
-        files: dict[str, Entry] = {}
-        facts: dict[str, Any] = {}
+    def _publish(self, refining: SweepReport) -> Path:
+        """Compute the diagonals for refined answers, collect the parts' files, copy the names, and
+        write the manifest.
+        """
+        files, refined = dict[str, Entry](), dict[str, Any]()
         for plan in self.options.parts if self.options.refine else ():
             other = replace(plan, direction=opposite(plan.direction))
             ends = self._links(plan), self._links(other)
-            made = write_diagonal(self._draft.path, plan, *ends, self._means, report)
+            made = write_diagonal(self._draft.path, plan, *ends, self._means, refining)
             files |= made[0]
-            facts |= made[1]
-        return files, facts
-
-    def _publish(self, refining: SweepReport) -> Path:
-        """Collect the parts' files, copy the names, and write the manifest."""
-        files, refined = self._make_ready(refining)
+            refined |= made[1]
         for part in self.parts:
             files |= part.publish()
         names = self._copy_names()
@@ -366,25 +368,17 @@ class IndexBuild:
         """Return the manifest's facts; ``names`` is the kind of names."""
         options, graph = self.options, self.graph
         excluded, _ = too_wide(graph, options)
+        place, url = graph.path.resolve(), origin(graph.path)
+        beside = path_from(self._draft.output, place, self._elsewhere)
         described = {
-            "name": graph.path.resolve().name,
+            "name": place.name,
             "digest": graph.digest,
             "edges": graph.edges,
             "weighted": graph.in_weights is not None,
-            "path": self._graph_place(),
+            "path": beside if url is None else bare(url),
         }
         sides = graph.sides
         if sides is not None and self._requested is not None:
             sides = sides.subset(self._requested.ids())
         facts = index_facts(self.nodes, names, options, described, self.page_filter, sides)
         return ({EXCLUDED: excluded} if excluded else {}) | facts
-
-    def _graph_place(self) -> str:
-        """Return the graph's path relative to the index, or its URL."""
-        graph = self.graph.path.resolve()
-        url = origin(self.graph.path)
-        if url is not None:
-            return bare(url)
-        if self._elsewhere:
-            return os.path.join(os.pardir, graph.name)
-        return os.path.relpath(graph, self._draft.output.resolve())

@@ -27,7 +27,7 @@ from cocite.errors import Damaged, ResourceError, UsageError
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.graph.name_files import TITLE_FILES
-from cocite.index.build import IndexBuild
+from cocite.index.build import IndexBuild, path_from
 from cocite.index.cluster import Note, write_shard
 from cocite.index.layouts.batch_maker import Blob
 from cocite.index.layouts.contract import DIGESTS, MEMBERS, WANTED, PartPlan, is_shard, shard_file
@@ -135,14 +135,6 @@ class Merge:
         """Write and publish the index; ``progress`` is called with (done, total) in samples."""
         for index in self._indexes:
             index.store.advise(Access.THROUGH)
-        self._check_room()
-        progress(0, self.units)
-        files, done = self._others(), count(1)
-        for number in self._sampled:
-            files |= self._part(number, lambda blob: progress(next(done), self.units))
-        return self._draft.publish(Manifest("index", self._facts(), files))
-
-    def _check_room(self) -> None:
         size = sum(index.store.nbytes for index in self._indexes)
         free = shutil.disk_usage(self._draft.path).free
         if size > free:
@@ -150,6 +142,11 @@ class Merge:
                 f"the index needs up to {format_size(size)}; {format_size(free)} are free at "
                 f"{self._draft.output.parent}. Choose another output"
             )
+        progress(0, self.units)
+        files, done = self._others(), count(1)
+        for number in self._sampled:
+            files |= self._part(number, lambda blob: progress(next(done), self.units))
+        return self._draft.publish(Manifest("index", self._facts(), files))
 
     # -- samples -----------------------------------------------------------------------
 
@@ -197,10 +194,8 @@ class Merge:
         first = self._indexes[0]
         path = str(first.graph["path"])
         if not is_url(path):
-            place = os.path.normpath(first.store.path.resolve() / path)
-            beside = os.path.join(os.pardir, os.path.basename(place))
-            seen = os.path.relpath(place, self._draft.output.resolve())
-            path = beside if self._elsewhere else seen
+            place = Path(os.path.normpath(first.store.path.resolve() / path))
+            path = path_from(self._draft.output, place, self._elsewhere)
         names = str(first.store.facts["names"])
         graph = first.graph | {"path": path}
         facts = index_facts(first.nodes, names, self._options, graph, first.kept, first.names.sides)

@@ -165,7 +165,14 @@ class RefreshBuild(IndexBuild):
             raise Damaged(old.loss + (not old.freshness.refreshed) * then)
         self._check_layouts(graph)
         self._check_names(graph)
-        self._before = self._graph_before(verify) if self._local and not self.already else graph
+        self._before = graph
+        if self._local and not self.already:
+            if all(part.layout != ROWS for part in old.parts):
+                raise UsageError(
+                    f"{old.store.path} uses {old.measure.name}: only fusion and ppr-pmi support "
+                    "local refreshes. Omit --local (local=True)"
+                )
+            self._before = graph_before(old, verify, _FULLY)
         if texts is not None and not old.measure.texts:
             raise UsageError(
                 f"{index} compares no texts: omit them, or build an index with texts: cocite index "
@@ -218,16 +225,6 @@ class RefreshBuild(IndexBuild):
                     "graph. Redraw all of them with --fraction 1 (fraction=1), or build the "
                     "index in another layout"
                 )
-
-    def _graph_before(self, verify: bool) -> Graph:
-        """Open the previous graph for a local refresh; raises :class:`UsageError`."""
-        old = self._old
-        if all(part.layout != ROWS for part in old.parts):
-            raise UsageError(
-                f"{old.store.path} uses {old.measure.name}: only fusion and ppr-pmi support local "
-                "refreshes. Omit --local (local=True)"
-            )
-        return graph_before(old, verify, _FULLY)
 
     def _check_names(self, graph: Graph) -> None:
         """Raise :class:`UsageError` if the graph contains too few of the index's nodes to be a
@@ -351,7 +348,11 @@ class RefreshBuild(IndexBuild):
         finished blob for a single thread, or two for several; raises :class:`ResourceError`.
         """
         beside = 4 * self._old.nodes
-        need = beside + max(making + blob, 0 if self._same else self._match_bytes)
+        matching = 0
+        if not self._same:  # the mapped name files, and a mask of all names
+            names = sum(entry.nbytes for files in self._matched_files for entry in files.values())
+            matching = max(self._old.nodes, self.graph.nodes) + names
+        need = beside + max(making + blob, matching)
         allowed = self._means.memory
         if need > allowed:
             raise ResourceError(
@@ -360,12 +361,6 @@ class RefreshBuild(IndexBuild):
                 "with --fraction 1 (fraction=1)"
             )
         return min(self._means.threads, max(1, (allowed - beside - 2 * blob) // making))
-
-    @property
-    def _match_bytes(self) -> int:
-        """Return the memory for matching names: the mapped name files and a mask of all names."""
-        names = sum(entry.nbytes for files in self._matched_files for entry in files.values())
-        return max(self._old.nodes, self.graph.nodes) + names
 
     @property
     def _plan(self) -> dict[str, Any]:

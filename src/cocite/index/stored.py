@@ -95,6 +95,7 @@ class StoredIndex:
         self.excluded = facts.excluded
         self.kept, self.local = facts.kept, facts.local
         self.wanted = None if facts.kept is None else store.array(WANTED)
+        self._cached_settings = dict[tuple[object, ...], WholeSettings]()
         since = store.array(SINCE) if store.has(SINCE) else None
         whole = Freshness(facts.snapshots, since, str(store.path))
         fresh = self._left(facts.parts, whole) if store.lost else {}
@@ -127,10 +128,6 @@ class StoredIndex:
         if plain and len(self._cached_settings) < _KEPT:
             self._cached_settings[key] = found
         return found
-
-    @cached_property
-    def _cached_settings(self) -> dict[tuple[object, ...], WholeSettings]:
-        return {}
 
     def _left(self, plans: tuple[PartPlan, ...], whole: Freshness) -> dict[str, Freshness]:
         """Return each sampled part's available samples, by prefix; raises :class:`Damaged`."""

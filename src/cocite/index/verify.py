@@ -54,13 +54,11 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
         faults = list(_sample_faults(part))
         yield from faults or (_position_faults(part) if part.layout == "trees" else ())
         return
-    ends: dict[str, tuple[str, int]] = {}
-    for name in part.format.files:
-        if not part.store.has(part.prefix + name):
+    there = [name for name in part.format.files if part.store.has(part.prefix + name)]
+    for name in there:
+        if not name.endswith("offsets"):
             continue
-        if name.endswith("offsets"):
-            ends[name] = _rows_of(part, name)
-    for name, (members, bound) in ends.items():
+        members, bound = _rows_of(part, name)
         if bound < 0:
             fault = _words_fault(part.array(name), part.array(members))
         else:
@@ -68,8 +66,8 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
             fault = rows_fault(part.array(name), part.array(members), bound, twice=twice)
         if fault:
             yield (name if "offsets" in fault else members), fault
-    for name in part.format.files:
-        if part.store.has(part.prefix + name) and part.array(name).dtype.kind == "f":
+    for name in there:
+        if part.array(name).dtype.kind == "f":
             values = part.array(name).reshape(-1)
             if not _all(values, np.isfinite):
                 yield name, "a value is not finite"
@@ -294,15 +292,13 @@ class VerifyDocument(Document):
         found_kind = kind_of(name)
         kind = found_kind if found_kind in ("index", BLOCKED, BLOCK) else "graph"
         store = Store(Path(name), Manifest.read(Path(name), kind))
-        found = {file: store.verify(file) for file in store.manifest.files}
-        faults = {file: fault for file, fault in found.items() if fault}
+        files = store.manifest.files
+        faults = {file: fault for file in files if (fault := store.verify(file))}
         reported = _report(store)
         if not reported and not faults:
             faults = _content(store)
-        size = len(store.manifest.files), store.nbytes
-        left = "" if reported else _left(store, faults)
-        surplus = store.surplus()
-        return cls(name, kind, *size, not reported, [*reported, *faults.values()], left, surplus)
+        left, found = "" if reported else _left(store, faults), [*reported, *faults.values()]
+        return cls(name, kind, len(files), store.nbytes, not reported, found, left, store.surplus())
 
     def facts(self) -> dict[str, Any]:
         """Return the fields, omitting ``left`` and ``surplus`` if empty."""
