@@ -115,10 +115,6 @@ class SampleWork:
         note = write_shard(self.shard, blobs, lambda blob: live.extend(blob.live))
         return BuiltShard(self.numbers.start, note, sum(live))
 
-    def keep(self, note: Note) -> None:
-        """Write the note of an existing shard."""
-        _write_note(self.shard, note)
-
 
 def _identity(path: Path) -> tuple[int, int, int] | None:
     """Return an identity that changes when the file is rewritten; None if the file is missing."""
@@ -213,23 +209,20 @@ class ShardWork:
     def __call__(self, numbers: range) -> BuiltShard:
         """Make the shard, or return the shard that a lost worker had completed."""
         if self.staging_url is None:
-            return _write(replace(self.here(), folder=self._folder()), numbers)
+            work = self.here()
+            if not (work.folder / str(self.seen)).exists():
+                raise ClusterError(f"node {_called()} cannot access {work.folder}. {_SHARE}")
+            return _write(work, numbers)
         remote = Remote(self.staging_url)
         name = self.work.of(numbers).shard.name
         stated = remote.read(f"{name}.json", _NOTE_BYTES)
         if stated is not None:
             return BuiltShard(numbers.start, json.loads(stated), 0)
-        with TemporaryDirectory(prefix="cocite-") as folder:
-            found = _write(replace(self.here(), folder=Path(folder)), numbers)
-            remote.put(Path(folder, name), name)
+        with TemporaryDirectory(prefix="cocite-") as scratch:
+            found = _write(replace(self.here(), folder=Path(scratch)), numbers)
+            remote.put(Path(scratch, name), name)
         remote.write(f"{name}.json", json.dumps(found.note).encode())
         return found
-
-    def _folder(self) -> Path:
-        folder = self.work.folder
-        if not (folder / str(self.seen)).exists():
-            raise ClusterError(f"node {_called()} cannot access {folder}. {_SHARE}")
-        return folder
 
     def here(self) -> SampleWork:
         """Return the work with the graph's path on this node."""
@@ -350,7 +343,7 @@ def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
     except (Damaged, KeyError, TypeError) as error:
         remote.remove(f"{path.name}.json", path.name)
         raise StoreError(f"{error}. It was removed: repeat the command to recreate it") from error
-    shard.keep(note)
+    _write_note(path, note)
     remote.remove(f"{path.name}.json", path.name)
 
 

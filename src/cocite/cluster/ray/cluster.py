@@ -185,11 +185,10 @@ _SECONDS = 5.0
 
 def reached(address: str) -> str:
     """Return the address of a head node that accepts connections."""
+    kept = saved_address()
     if address == "auto":
-        kept = saved_address()
         if kept is None:
             return "auto"
-        set_token(kept.token)
         address = kept.address
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isdigit() and 0 < int(port) < 1 << 16):
@@ -197,7 +196,6 @@ def reached(address: str) -> str:
             f"{address!r} is not a cluster; it must be local:N for N nodes on this machine, "
             "HOST:PORT of a head node, or auto for the running one"
         )
-    kept = saved_address()
     if kept is not None and kept.address == address:
         set_token(kept.token)
     if not answers(address):

@@ -70,14 +70,11 @@ def _kill(process: int, *, itself: bool = True) -> None:
 
 def _started(count: int, folder: str) -> _Nodes:
     """Start nodes; retry, as Ray may time out on a busy machine."""
-    for attempt in range(_TRIES):
-        try:
+    for _ in range(_TRIES - 1):
+        with suppress(Exception):
             return _Nodes(count, folder)
-        except Exception:
-            _kill(os.getpid(), itself=False)
-            if attempt + 1 == _TRIES:
-                raise
-    raise AssertionError
+        _kill(os.getpid(), itself=False)
+    return _Nodes(count, folder)
 
 
 def _say(stream: Any, **facts: object) -> None:
