@@ -1,4 +1,4 @@
-"""What tests of builds share: the bytes of an index, and interruptions."""
+"""What tests of builds share: the bytes of an index, damage, and interruptions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -7,6 +7,13 @@ from pathlib import Path
 def files(path: Path) -> dict[str, bytes]:
     """The content of each file in a folder."""
     return {file.name: file.read_bytes() for file in path.iterdir()}
+
+
+def flip(file: Path, at: int) -> None:
+    """Flip a bit of a file's byte."""
+    content = bytearray(file.read_bytes())
+    content[at] ^= 1
+    file.write_bytes(content)
 
 
 def stop_at(

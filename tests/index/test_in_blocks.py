@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.cluster.threads import Alone
 from cocite.engine.carriers import Traffic
 from cocite.engine.partitions import VALUE_BYTES
@@ -27,8 +26,8 @@ from cocite.index.plan import BuildOptions
 from cocite.io.partitions import split
 from cocite.options.ingest import IngestOptions
 from cocite.resources import Resources
-from tests.builds import files
-from tests.conftest import MakeGraph, by_walks
+from tests.builds import files, flip
+from tests.conftest import MakeGraph, Shell, by_walks
 from tests.index.test_external import tangled
 from tests.oracles.graphs import Edges, graphs
 
@@ -290,9 +289,7 @@ def test_changed_or_foreign_block_is_damage(make_graph: MakeGraph, tmp_path: Pat
     with pytest.raises(Damaged, match=r"is not block . of this graph"):
         GraphBlock(blocked.path, 1, "0" * 32)
     file = blocked.path / "block-0001" / "in_sources"
-    content = bytearray(file.read_bytes())
-    content[5] ^= 1
-    file.write_bytes(content)
+    flip(file, 5)
     with pytest.raises(Damaged, match="in_sources"):
         GraphBlock(blocked.path, 1, graph.digest)
     with pytest.raises(Damaged, match="in_sources"):
@@ -300,11 +297,10 @@ def test_changed_or_foreign_block_is_damage(make_graph: MakeGraph, tmp_path: Pat
 
 
 def test_every_byte_of_all_blocks_is_told_and_verified(
-    make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    make_graph: MakeGraph, tmp_path: Path, shell: Shell
 ) -> None:
     def said(verb: str, *more: str, code: int = 0) -> str:
-        assert main([verb, str(folder), *more]) == code
-        told = capsys.readouterr()
+        told = shell([verb, str(folder), *more], code)
         return told.err if code else told.out
 
     folder = split(tangled(make_graph), tmp_path / "x", 3)
@@ -314,9 +310,7 @@ def test_every_byte_of_all_blocks_is_told_and_verified(
     assert told["bytes"] == size
     assert len(json.loads(said("verify", "--format", "json"))["stores"]) == 4
     file = folder / "block-0001" / "in_sources"
-    content = bytearray(file.read_bytes())
-    content[-1] ^= 1
-    file.write_bytes(content)
+    flip(file, -1)
     assert str(file) in said("verify", code=1)
     shutil.rmtree(folder / "block-0001")
     assert "1 are missing here" in said("verify", code=1)

@@ -15,7 +15,7 @@ from cocite import Graph
 from cocite.errors import Damaged, OutputExists, UsageError
 from cocite.index.layouts.reader import LAYOUTS, is_sampled
 from cocite.index.merge import Merge
-from tests.builds import files, stop_at
+from tests.builds import files, flip, stop_at
 from tests.conftest import MakeGraph, Shell, by_walks
 from tests.sampled import KINDS as SAMPLED
 from tests.sampled import near_graph
@@ -203,9 +203,7 @@ def test_a_sample_that_is_not_its_digest_is_not_joined(graph: Graph, tmp_path: P
     cocite.build(graph, tmp_path / "a", samples=20, measure="psimrank")
     cocite.build(graph, tmp_path / "b", numbers=range(20, 30), measure="psimrank")
     shard = tmp_path / "a" / "in.samples-000016"
-    content = bytearray(shard.read_bytes())
-    content[-5] ^= 1  # padding, which no question reads
-    shard.write_bytes(content)
+    flip(shard, -5)  # padding, which no question reads
     with pytest.raises(Damaged, match=r"in\.samples-000016 is damaged"):
         cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "c")
     assert not (tmp_path / "c").exists()

@@ -13,7 +13,7 @@ from cocite import Graph
 from cocite.errors import Damaged, UsageError
 from cocite.index.layouts.rows.fusion import RowsBuilder
 from cocite.index.layouts.rows.neighbors import NearestBuilder
-from tests.builds import files
+from tests.builds import files, flip
 from tests.conftest import MakeGraph
 from tests.storage.enemy import change_file
 
@@ -131,9 +131,7 @@ def test_pieces_that_do_not_fit_are_refused(
 @pytest.mark.parametrize("name", ["any.rows.codes", "any.rows.ids", "any.norms", "any.scales"])
 def test_damaged_range_is_not_joined(graph: Graph, tmp_path: Path, name: str) -> None:
     pieces = ranges(graph, tmp_path, 2, measure="ppr-pmi")
-    data = bytearray((pieces[0] / name).read_bytes())
-    data[-1] ^= 1
-    (pieces[0] / name).write_bytes(data)
+    flip(pieces[0] / name, -1)
     with pytest.raises(Damaged, match=re.escape(name)):
         cocite.merge(pieces, tmp_path / "joined")
 

@@ -23,7 +23,7 @@ from cocite.options.build import RefreshOptions
 from cocite.resources import Resources
 from cocite.storage import disk
 from cocite.storage.staging import Staging
-from tests.builds import files, stop_at
+from tests.builds import files, flip, stop_at
 from tests.conftest import MakeGraph, by_walks
 from tests.storage.enemy import Killed, KilledAt
 
@@ -363,9 +363,7 @@ def test_damage_is_not_carried_over(graphs: list[Graph], tmp_path: Path) -> None
     build(graphs[0], tmp_path / "x")
     before = files(tmp_path / "x")
     path = tmp_path / "x" / "in.samples-000000"
-    content = bytearray(path.read_bytes())
-    content[-70] ^= 1
-    path.write_bytes(content)
+    flip(path, -70)
     with pytest.raises(Damaged, match=r"in\.samples-000000 has checksum .* or rebuild it"):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     assert {**files(tmp_path / "x"), path.name: before[path.name]} == before

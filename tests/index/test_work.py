@@ -23,7 +23,7 @@ from cocite.index.plan import BuildOptions
 from cocite.index.refresh import RefreshBuild
 from cocite.options.build import RefreshOptions
 from cocite.resources import Resources
-from tests.builds import files
+from tests.builds import files, flip
 
 CHILD = """
 import pickle, sys
@@ -247,7 +247,5 @@ def test_a_shard_that_is_not_whole_has_no_note(graphs: dict[bool, Graph], tmp_pa
     work.write()
     assert read_note(work.shard, SHARD) is not None
     assert read_note(work.shard, SHARD + 1) is None
-    damaged = bytearray(work.shard.read_bytes())
-    damaged[100] ^= 1
-    work.shard.write_bytes(damaged)
+    flip(work.shard, 100)
     assert read_note(work.shard, SHARD) is None
