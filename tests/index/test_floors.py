@@ -16,6 +16,7 @@ from cocite.index.plan import BuildOptions
 from cocite.measures import find_measure
 from cocite.measures.evidence import FLOOR_WORDS, FLOORS
 from cocite.resources import Resources
+from tests.builds import files
 from tests.conftest import of_texts, words_of
 
 MIB = 1 << 20
@@ -86,7 +87,7 @@ def test_least_memory_suffices_and_less_fails(graph: Graph, tmp_path: Path, layo
         with IndexBuild(graph, tmp_path / name, options, Resources(1, int(memory))) as work:
             work.estimate()
             work.run()
-        return {file.name: file.read_bytes() for file in (tmp_path / name).iterdir()}
+        return files(tmp_path / name)
 
     assert build("x", 1.02 * least) == build("y", 1e9)
     words = "links takes at least" if layout == "links" else re.escape(FLOORS[layout])

@@ -18,6 +18,7 @@ from cocite.index.layouts.snapshots import LocalRefresh
 from cocite.storage.staging import Staging
 from tests.builds import files
 from tests.conftest import MakeGraph
+from tests.storage.enemy import Killed
 
 Edges = list[tuple[Any, ...]]
 DAY = "2026-11-21"
@@ -228,10 +229,6 @@ def test_local_refreshes_add_up_and_say_since_when(make_graph: MakeGraph, tmp_pa
     assert files(tmp_path / "x") == known
     found = cocite.info(tmp_path / "x").to_json()["local"]
     assert found == second.to_json()
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 def test_local_refresh_killed_before_it_is_published_goes_on(

@@ -15,6 +15,7 @@ from cocite import Graph
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
+from tests.builds import files, stop_at
 from tests.conftest import MakeGraph
 
 DIGEST = "341d62d68426d960040df74dca556100"
@@ -42,25 +43,16 @@ def begun(graph: Graph, output: Path, means: Resources) -> IndexBuild:
 def digest(index: Path) -> str:
     """Of all files; the manifest tells where the graph lies, and is compared by its checksums."""
     found = blake2b(digest_size=16)
-    for file in sorted(index.iterdir()):
-        if file.name != "manifest.json":
-            found.update(file.name.encode() + b"\0" + file.read_bytes())
+    for name, content in sorted(files(index).items()):
+        if name != "manifest.json":
+            found.update(name.encode() + b"\0" + content)
     return found.hexdigest()
-
-
-class Stop(Exception):
-    pass
 
 
 def stopped(graph: Graph, output: Path, means: Resources) -> None:
     """A build that is interrupted behind its first shard."""
-
-    def stop(done: int, total: int) -> None:
-        if done > SHARD:
-            raise Stop
-
-    with pytest.raises(Stop), begun(graph, output, means) as build:
-        build.run(stop)
+    with pytest.raises(KeyboardInterrupt), begun(graph, output, means) as build:
+        build.run(stop_at(SHARD + 1))
     assert not output.exists()
     assert output.with_name(f"{output.name}.building").exists()
 
