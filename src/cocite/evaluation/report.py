@@ -13,6 +13,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -140,13 +141,10 @@ def _examples(study: Study, methods: Sequence[str]) -> Iterator[ReportTable]:
     """Yield a table per example page, with one column of hits per method."""
     for page in study.examples:
         lists = {name: page.hits[name] for name in methods if name in page.hits}
-        longest = max(map(len, lists.values()), default=0)
-        if not longest:
+        if not any(lists.values()):
             continue
-        rows = [
-            [f"{place + 1}", *(_hit(hits[place : place + 1]) for hits in lists.values())]
-            for place in range(longest)
-        ]
+        ranks = enumerate(zip_longest(*lists.values()), 1)
+        rows = [[f"{rank}", *map(_hit, hits)] for rank, hits in ranks]
         marked = any(hit.alike is not None for hits in lists.values() for hit in hits)
         remark = f"Labeled {', '.join(page.labels)}. " if page.labels else ""
         remark += "✓ behind what shares a label with it." if marked else ""
@@ -155,8 +153,8 @@ def _examples(study: Study, methods: Sequence[str]) -> Iterator[ReportTable]:
         yield ReportTable(f"Example: {_titled(page)}", ["rank", *lists], rows, remark.strip(), True)
 
 
-def _hit(hits: Sequence[ExampleHit]) -> str:
-    return "".join(f"{_titled(hit)}{' ✓' if hit.alike else ''}" for hit in hits) or "–"
+def _hit(hit: ExampleHit | None) -> str:
+    return "–" if hit is None else f"{_titled(hit)}{' ✓' if hit.alike else ''}"
 
 
 def _titled(node: ExampleHit | ExamplePage) -> str:

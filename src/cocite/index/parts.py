@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from functools import partial
@@ -228,8 +229,7 @@ class ShardedPart:
         makers = self._ready_makers()
         count = max(1, min(self.round, len(self.work.numbers)))
         first, end = self.work.numbers.start, self.work.numbers.stop
-        for _ in in_order(makers, range(end, end + len(makers))):  # loads kernels and graph
-            pass
+        deque(in_order(makers, range(end, end + len(makers))), maxlen=0)  # loads kernels and graph
         begin = clock()
         pilots = range(first, first + count)
         with fewer_together(makers, count):
@@ -269,12 +269,12 @@ class ShardedPart:
         missing = self._missing(self._sampled_shards())
         if not missing:
             return
-        done, sizes = self.done, {shard.start: len(shard) for shard in missing}
+        done = self.done
         with closing(spread.shards(self.work, missing)) as found:  # type: ignore[type-var]
             for made in found:
                 self._notes[made.first] = made.note
                 self.live_steps += made.live
-                done += sizes[made.first]
+                done += len(made.note["members"])
                 progress(done, self.units)
 
     def _make(
@@ -309,9 +309,7 @@ class ShardedPart:
 
     def publish(self) -> dict[str, Entry]:
         """Write the collected notes as arrays; return the entries of all files."""
-        notes = {}
-        for shard in self._shards():
-            notes[self.work.of(shard).shard.name] = self._notes[shard.start]
+        notes = {self.work.of(s).shard.name: self._notes[s.start] for s in self._shards()}
         return finish_part(self.work.folder, self.plan, notes, self._nodes, self.work.means.memory)
 
 
