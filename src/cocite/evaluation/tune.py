@@ -322,20 +322,10 @@ class Tuning:
         for each, (turn, record) in self._last.items():
             rows = choosing[self._part(turn)]
             figures = record.judgment.of(rows).figures(Bootstrap(int(rows.sum()), seed=self._seed))
-            tried[each] = Trial(
-                called(each),
-                each.measure,
-                each.direction,
-                each.settings,
-                turn,
-                figures[by],
-                behind.get(each),
-                judged.get(each),
-                self._at(turn, each).samples,
-                record.seconds,
-                record.bytes,
-                record.asking / len(record.judgment.parts),
-            )
+            what = called(each), each.measure, each.direction, each.settings, turn
+            found = figures[by], behind.get(each), judged.get(each)
+            cost = record.seconds, record.bytes, record.asking / len(record.judgment.parts)
+            tried[each] = Trial(*what, *found, self._at(turn, each).samples, *cost)
         order = sorted(tried, key=lambda p: (p != chosen, -tried[p].round, -tried[p].figure.value))
         own = {k: v for k, v in chosen.settings.items() if k in chosen.chosen or k == "samples"}
         return TuningResult(
