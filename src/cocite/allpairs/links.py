@@ -22,6 +22,7 @@ from cocite.errors import UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, links_of
+from cocite.kernels import allpairs
 from cocite.options.all_pairs import AllPairsRun
 
 
@@ -100,8 +101,6 @@ def bandwidth(offsets: Ints, columns: NDArray[np.uint32]) -> int:
 
 def reordered(offsets: Ints, columns: NDArray[np.uint32]) -> Ints:
     """Return the rows in their new order, int64[n]."""
-    from cocite.kernels import allpairs
-
     n = offsets.size - 1
     row = np.repeat(np.arange(n), np.diff(offsets))
     column = columns.astype(np.int64)

@@ -17,6 +17,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from cocite.allpairs.core import Core
 from cocite.cluster import Team
+from cocite.kernels import allpairs
 from cocite.storage import evict
 
 Matrix = NDArray[Any]
@@ -69,8 +70,6 @@ class Products:
 
     def add_shared(self, first: int, end: int, matrix_diagonal: Matrix, panel: Matrix) -> None:
         """Add the loose nodes' terms to the panel of columns [first, end)."""
-        from cocite.kernels import allpairs
-
         core = self.core
         if core.shared.columns.size:
             allpairs.add_shared(
@@ -92,8 +91,6 @@ class Products:
 
     def gathered(self, first: int, end: int, panels: Iterable[Matrix]) -> Matrix:
         """Return rows [first, end) of W S, transposed, in scratch. ``panels`` of S are adjacent."""
-        from cocite.kernels import allpairs
-
         links, width, begin = self.core.links, end - first, 0
         turned, offsets = self.turned(width), links.offsets[first : end + 1]
         for panel in panels:
@@ -114,8 +111,6 @@ class Products:
 
     def times(self, turned: Matrix, end: int) -> Matrix:
         """Return rows [0, end) of W times a panel, in scratch."""
-        from cocite.kernels import allpairs
-
         links, width = self.core.links, turned.shape[1]
         panel = self._panel[: end * width].reshape(end, width)
 

@@ -11,7 +11,7 @@ A value takes 8 or 12 bytes, twice during a sweep. Source: Yu et al. 2011, 4.1.4
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -21,11 +21,9 @@ from cocite.allpairs.products import block_width
 from cocite.allpairs.scores import ExactSweep
 from cocite.cluster import Team
 from cocite.errors import ResourceError
+from cocite.kernels import pruned
+from cocite.kernels.pruned import Chains, PrunedRows
 from cocite.resources import format_least, short_of
-
-if TYPE_CHECKING:
-    from cocite.kernels.pruned import Chains, PrunedRows
-
 
 Matrix = NDArray[Any]
 
@@ -66,8 +64,6 @@ class SparseMatrix(_Pool):
     @property
     def rows(self) -> PrunedRows:
         """Return the matrix as kernels take it."""
-        from cocite.kernels.pruned import PrunedRows
-
         return PrunedRows(self.begin, self.count, self.columns, self.values)
 
     def block(self, first: int, end: int) -> Matrix:
@@ -112,8 +108,6 @@ class _Chained(_Pool):
     @property
     def chains(self) -> Chains:
         """Return the lists as kernels take them."""
-        from cocite.kernels.pruned import Chains
-
         following, begin, count = self._places
         return Chains(self.first, self.last, following, begin, count, self.columns, self.values)
 
@@ -134,8 +128,6 @@ class _Half:
         self.upper.reserve_links(min(values, links))
 
     def add(self, first: int, rows: Matrix) -> None:
-        from cocite.kernels import pruned
-
         lower, upper = self.lower, self.upper
         lower.end = int(pruned.pack(rows, first, lower.end, lower.rows))
         ends = pruned.hang(rows, first, upper.end, upper.links, upper.chains)
@@ -180,8 +172,6 @@ class PrunedSweeps:
 
     def __call__(self) -> ExactSweep:
         """Make one sweep."""
-        from cocite.kernels import pruned
-
         old, size = self.matrix, self.core.size
         made = _Half(size, self.dtype)
         seen = made if self._fresh else _Half(size, self.dtype)  # the rows that blocks read
@@ -211,8 +201,6 @@ class PrunedSweeps:
         excess: Matrix,
     ) -> list[tuple[float, float, int]]:
         """Compute a block's dense ``rows``, up to its last column."""
-        from cocite.kernels import pruned
-
         links, core = self.core.links, self.core
         old, cursor, seen = before
         state = old.rows, cursor, seen.lower.rows, seen.upper.chains
@@ -243,8 +231,6 @@ class PrunedSweeps:
 
     def _unite(self, made: _Half) -> None:
         """Replace the matrix with the result, with rows in order."""
-        from cocite.kernels import pruned
-
         count = made.lower.end + made.upper.end
         item = self.dtype.itemsize + 4
         self.matrix = SparseMatrix(self.core.size, 0, self.dtype)

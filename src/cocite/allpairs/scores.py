@@ -20,6 +20,7 @@ from cocite.constants import added
 from cocite.errors import NotConverged, UsageError
 from cocite.graph.names import Names
 from cocite.io.writers import Columns, FileTarget, Target, check_output, target_of
+from cocite.kernels.listing import order
 from cocite.progress import shows
 
 Progress = Callable[[int, float], None]
@@ -266,8 +267,6 @@ class Scores:
         return list(zip(self.names.names(ids), scores.tolist(), strict=True))
 
     def _best(self, node: int, k: int) -> tuple[NDArray[np.int64], NDArray[Any]]:
-        from cocite.kernels.listing import order
-
         if k < 1:
             raise UsageError(f"k is {k!r}; it must be a whole number, 1 or more")
         row = self.row(node)

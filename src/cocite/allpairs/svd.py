@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from cocite.allpairs.core import Core, WeightedLinks
 from cocite.errors import NotConverged
+from cocite.kernels import allpairs
 
 Floats = NDArray[np.float64]
 _OVERSAMPLED, _POWERS = 10, 6
@@ -152,8 +153,6 @@ def _is_large(rank: int, nodes: int) -> bool:
 
 
 def _times(rows: WeightedLinks, matrix: Floats) -> Floats:
-    from cocite.kernels import allpairs
-
     dense = np.ascontiguousarray(matrix)
     out: Floats = np.empty_like(dense)
     columns = rows.columns

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from cocite.allpairs.core import Core
 from cocite.allpairs.products import Products
 from cocite.allpairs.scores import ExactSweep
+from cocite.kernels import allpairs
 from cocite.storage import evict
 from cocite.storage.spool import Scratch
 
@@ -72,8 +73,6 @@ class Sweeps:
 
     def _settle(self, first: int, panel: Matrix) -> float:
         """Write a block's panel, relaxed against ``matrix``."""
-        from cocite.kernels import allpairs
-
         end, target = panel.shape[0], self._next
         old, lower = self.matrix, target[first:end]
 
@@ -177,8 +176,6 @@ class PanelSweeps:
 
     def _multiply(self) -> None:
         """Write W S to the other matrix."""
-        from cocite.kernels import allpairs
-
         links, weights, width = self.products.core.links, self.products.weights, self._width
         for panel, out in zip(self.matrix.panels, self._next.panels, strict=True):
 
@@ -191,8 +188,6 @@ class PanelSweeps:
 
     def _turned(self, first: int, end: int) -> Matrix:
         """Return rows [first, end) of W S, transposed."""
-        from cocite.kernels import allpairs
-
         size, width = self.matrix.size, self._width
         turned = self.products.turned(end - first)
 
@@ -208,8 +203,6 @@ class PanelSweeps:
 
     def _settle(self, first: int, panel: Matrix) -> float:
         """Write a block to both positions, the mirrored one by panel."""
-        from cocite.kernels import allpairs
-
         end, width = panel.shape[0], self._width
         number, column = divmod(first, width)
         old, upper = self.matrix.panels[number], self._next.panels[number]
@@ -268,8 +261,6 @@ class CoupledSweeps:
 
     def _part(self, first: int, end: int) -> None:
         """Compute F for the block's columns."""
-        from cocite.kernels import allpairs
-
         core, size = self.products.core, self.products.core.size
         turned = self.products.gathered(first, end, [self.matrix])
         panel = self.products.times(turned, size)
@@ -290,8 +281,6 @@ class CoupledSweeps:
         self.products.team.split(divide, size)
 
     def _combine(self, low: int, high: int) -> float:
-        from cocite.kernels import allpairs
-
         core = self.products.core
         return float(
             allpairs.combine_shared(

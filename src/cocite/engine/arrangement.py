@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cocite.kernels import rank_blocks, scan
 from cocite.storage import evict
 
 Values = NDArray[Any]
@@ -44,8 +45,6 @@ def words_of(
     keys: NDArray[np.uint64], weights: Weights = NO_WEIGHTS
 ) -> tuple[NDArray[np.uint32], Weights]:
     """Encode sorted links as words; return the words, and a weight per word."""
-    from cocite.kernels import rank_blocks, scan
-
     words = np.empty(2 * keys.size, np.uint32)
     count = int(scan.arrange(keys, words))
     beside = np.empty(count if weights.size else 0, np.float32)
@@ -90,8 +89,6 @@ class SourceWords:
     def _pushed(
         self, begin: int, end: int, stop: int, x: Values, into: Values, combination: Any
     ) -> int:
-        from cocite.kernels import rank_blocks, scan
-
         words, here, last = self.words[:end], np.uint64(begin), np.uint64(stop)
         if self.weights.size:
             return int(rank_blocks.push_weighted(words, self.weights, here, x, last, into))
@@ -103,6 +100,4 @@ class SourceWords:
 
 
 def _one_sum() -> tuple[Any, tuple[float]]:
-    from cocite.kernels import scan
-
     return scan.SUM, (0.0,)

@@ -23,19 +23,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import ResourceError
 from cocite.graph.blocks import Links
+from cocite.kernels.linear import MOST_LEVELS, Rows, RunSpace, average, peaks, residuals
 from cocite.resources import Resources, format_least, short_of
 from cocite.storage.spool import Scratch
-
-if TYPE_CHECKING:
-    from cocite.kernels.linear import RunSpace
-
 
 LIMITS = 5
 """Number of levels with their own limits; later levels use the last limit."""
@@ -63,8 +59,6 @@ class Diagonal:
 
 def make_space(nodes: int, entries: int = 0) -> RunSpace:
     """Allocate scratch for ``nodes`` nodes, and forward runs of up to ``entries`` entries."""
-    from cocite.kernels.linear import MOST_LEVELS, RunSpace
-
     scratch = Scratch(None)
     return RunSpace(
         scratch.zeros(2 * nodes, np.float64).reshape(2, nodes),
@@ -155,8 +149,6 @@ class _Making:
         target: float,
         progress: SweepReport,
     ) -> None:
-        from cocite.kernels.linear import Rows
-
         self.nodes, self.decay, self.target = rows.nodes, decay, target
         self.rows = Rows(rows.offsets, rows.neighbors)
         self.columns = Rows(columns.offsets, columns.neighbors)
@@ -241,16 +233,12 @@ class _Making:
         self.table[:, 0] = np.clip(diagonal, 1 - self.decay, 1.0)
 
     def _average(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        from cocite.kernels.linear import average
-
         out = np.empty(self.nodes)
         average(self.rows, values, self.decay, out)
         return out
 
     def _limits(self) -> NDArray[np.float32]:
         """Return float32[nodes, LIMITS], rounded up."""
-        from cocite.kernels.linear import peaks
-
         tops = np.empty((self.nodes, LIMITS + 1))
         self._pass(
             self.nodes,
@@ -270,8 +258,6 @@ class _Making:
 
     def _residuals(self, nodes: NDArray[np.uint32], target: float) -> NDArray[np.float64]:
         """Return float64[nodes, 3]: lower bound on r, interval width, estimate minus bound."""
-        from cocite.kernels.linear import residuals
-
         out = np.empty((nodes.size, 3))
         tune = np.array([self.decay, target * _FIRST, target, _MOST_LINKS])
         self._pass(

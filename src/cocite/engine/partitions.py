@@ -24,6 +24,7 @@ from cocite.cluster.threads import WorkerPool
 from cocite.engine.carriers import Traffic
 from cocite.engine.plan import ROW_BYTES
 from cocite.engine.scan import Fold
+from cocite.kernels import scan
 
 Nodes = NDArray[np.uint32]
 Values = NDArray[Any]
@@ -160,8 +161,6 @@ class ScanBlock(BorderWorker):
         return self._own.copy()
 
     def _combine(self, fold: Fold, itself: bool, messages: Sequence[Values | None]) -> None:
-        from cocite.kernels import scan
-
         self.border.receive(messages, self._values)
         start = self._own.reshape(-1) if itself else np.empty(0, self._dtype)
         values, found = self._values.reshape(-1), self._next.reshape(-1)

@@ -36,6 +36,7 @@ from cocite.engine.arrangement import SourceWords, Strip, sorted_links, words_of
 from cocite.engine.plan import ROW_BYTES, ScanPlan, Way, plan_scan
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
+from cocite.kernels import random, ring_rows, scan
 from cocite.resources import Resources
 from cocite.storage import evict
 from cocite.storage.spool import Scratch
@@ -62,8 +63,6 @@ class Fold(Enum):
 
     def combination(self, dtype: DTypeLike, lanes: int) -> tuple[Any, tuple[Any, ...]]:
         """Return the kernels' code for the operation, and the accumulator's identity per lane."""
-        from cocite.kernels import scan
-
         wide = self is Fold.SUM and np.dtype(dtype).kind == "f"
         return getattr(scan, self.name), (self.identity(np.float64 if wide else dtype),) * lanes
 
@@ -194,8 +193,6 @@ class Scan:
         return values.reshape(-1)
 
     def _pull(self, x: Values, fold: Fold, start: Values, out: Values) -> Iterator[None]:
-        from cocite.kernels import scan
-
         links, lanes, plan = self._links, self._lanes, self.plan
         combination = fold.combination(self._dtype, lanes)
 
@@ -243,8 +240,6 @@ def _parts(links: Links, bounds: list[tuple[int, int]], most: int) -> Iterator[_
 
 
 def _arranged(links: Links, part: _Part) -> NDArray[np.uint32]:
-    from cocite.kernels import scan
-
     at, offsets = np.uint64(part.begin), links.offsets
     row = np.uint64(np.searchsorted(offsets, at, side="right") - 1)
     keys = np.empty(part.end - part.begin, np.uint64)
@@ -294,8 +289,6 @@ class Ring:
 
     def winners(self, out: NDArray[np.uint32] | None = None) -> NDArray[np.uint32]:
         """Return uint32[samples, nodes]: the first node of each neighborhood."""
-        from cocite.kernels import ring_rows
-
         nodes = self.places.shape[0]
         found = np.empty((len(self._orders), nodes), np.uint32) if out is None else out
 
@@ -331,8 +324,6 @@ class HopNeighborhoods:
 
     def __call__(self, samples: Sequence[int]) -> Iterator[Ring]:
         """Yield rings 1, 2, ..., length of 1 to 16 samples."""
-        from cocite.kernels import ring_rows
-
         if not 1 <= len(samples) <= LANES:
             raise UsageError(f"{len(samples)} samples; rings are computed for 1 to {LANES} at once")
         orders = ring_orders(samples, self._nodes, self._seed, self._turn)
@@ -352,8 +343,6 @@ class HopNeighborhoods:
 
 def ring_orders(samples: Sequence[int], nodes: int, seed: int, turn: int) -> NDArray[np.uint32]:
     """Return uint32[LANES, ORDER_WORDS], an order per sample; unused lanes repeat the last."""
-    from cocite.kernels import random
-
     orders = np.zeros((LANES, random.ORDER_WORDS), np.uint32)
     bits = np.uint64(random.order_bits(nodes))
     for lane in range(LANES):

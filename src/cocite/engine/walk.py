@@ -30,6 +30,7 @@ from cocite.constants import MAX_LENGTH, NEVER, NOWHERE, Step
 from cocite.engine.weights import StepWeights, step_weights
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
+from cocite.kernels import random, walk
 from cocite.storage import evict
 
 Move = Callable[[NDArray[np.uint32], NDArray[np.uint32], np.uint32, np.uint32], None]
@@ -74,10 +75,6 @@ class Mover:
         in_share: float = 1.0,
     ) -> None:
         """See :class:`Walker`."""
-        from cocite.kernels import random, walk
-
-        # Import once: on small graphs, importing a loaded module takes as long as a step.
-        self._random, self._walk = random, walk
         if weights is None and step.weighted:
             weights = step_weights(links, step)
         if weights is not None and weights.step is not step:
@@ -113,10 +110,10 @@ class Mover:
             found = StepDraws(
                 sample,
                 np.empty(MAX_LENGTH, np.uint64),
-                np.empty((ordered, self._random.ORDER_WORDS), np.uint32),
+                np.empty((ordered, random.ORDER_WORDS), np.uint32),
             )
             given = self._seed, np.uint64(sample), self._turn, self._bits
-            self._random.draw_steps(*given, found.keys, found.orders)
+            random.draw_steps(*given, found.keys, found.orders)
             self._drawn = found
         return found
 
@@ -128,7 +125,7 @@ class Mover:
         """Return the links that a step follows, in the direction drawn."""
         if self._links.back is None:
             return self._links
-        drawn = int(self._random.draw(self._key(sample, step), NOWHERE))
+        drawn = int(random.draw(self._key(sample, step), NOWHERE))
         return self._links if drawn >> 11 < self._in_share * 2**53 else self._links.back
 
     def against(self, sample: int, step: int) -> Links | None:
@@ -139,7 +136,7 @@ class Mover:
     def kernel(self, sample: int, step: int) -> Move:
         """Return a step as a function of (at, out, first node of a block, end of the block)."""
         key, links = self._key(sample, step), self.along(sample, step)
-        ends, walk = (links.offsets, links.neighbors), self._walk
+        ends = links.offsets, links.neighbors
         if self._step is Step.ARGMIN:
             order = self._draws(sample).orders[step - 1]
             return lambda at, out, *block: walk.step_argmin(*ends, at, order, out, *block)
@@ -192,8 +189,6 @@ class Walker:
 
         ``after`` is called after each step, once tokens that met have merged.
         """
-        from cocite.kernels import walk
-
         at, head, parent = self._at, self._head, self._parent
         count_up(head)
         at[:] = head
@@ -249,8 +244,6 @@ def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.u
     """Return uint8[nodes.size], the step at which each walk first meets the first node's walk: 0
     for the first node, 255 for no meeting.
     """
-    from cocite.kernels import walk
-
     times = np.full(nodes.size, NEVER, np.uint8)
     times[0] = 0
     at, who, arrived = nodes.copy(), np.arange(nodes.size, dtype=np.uint32), np.empty_like(nodes)

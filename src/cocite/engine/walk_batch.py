@@ -32,6 +32,7 @@ from cocite.constants import NOWHERE, Step
 from cocite.engine.walk import FingerprintGraph, Move, Mover, count_up
 from cocite.engine.weights import StepWeights
 from cocite.graph.blocks import Links
+from cocite.kernels import walk_blocks
 from cocite.storage import evict
 from cocite.storage.spool import ScratchFile
 
@@ -83,8 +84,6 @@ class WalkerGroup:
         in_share: float = 1.0,
     ) -> None:
         """See :class:`~cocite.engine.walk.Walker`; scratch files go to ``folder``."""
-        from cocite.kernels import walk_blocks
-
         self._links, self._weights, self._length = links, weights, length
         self._mover = Mover(links, step, seed, blocks, turn, weights, in_share)
         self._cuts = np.array([0, *blocks, links.nodes], np.uint32)
@@ -173,8 +172,6 @@ class GroupWalker:
 
     def arrive(self, state: _BatchState, step: int, last: bool) -> None:
         """Merge tokens that meet; unless this is the last step, sort the live tokens by block."""
-        from cocite.kernels import walk_blocks
-
         tokens, file = state.tokens, state.file
         at, arrived, head, members, index = (
             array[:tokens]
@@ -212,8 +209,6 @@ class GroupWalker:
 
     def __call__(self, sample: int) -> FingerprintGraph:
         """Return a walked sample; the arrays are valid until the next call."""
-        from cocite.kernels import walk_blocks
-
         state = self._states[sample]
         parent, label, extent = self._parent, self._label, self._extent[: self._nodes]
         parent.fill(NOWHERE)

@@ -31,6 +31,7 @@ from cocite.engine.walk import Move, Mover, count_up
 from cocite.engine.walk_batch import FEW
 from cocite.engine.weights import StepWeights
 from cocite.graph.blocks import Links
+from cocite.kernels import walk_blocks
 from cocite.storage import evict
 from cocite.storage.spool import Spool
 
@@ -109,8 +110,6 @@ class Dealer:
 
     def __init__(self, cuts: NDArray[np.uint32], dealt: NDArray[np.uint32]) -> None:
         """``cuts`` uint32[buckets + 1] ascends from 0; ``dealt`` is a buffer for one batch."""
-        from cocite.kernels import walk_blocks
-
         self._cuts, self._dealt = cuts, dealt
         self._home = np.empty(_HOME_WORDS, np.uint32)
         walk_blocks.make_home(cuts, self._home)
@@ -122,8 +121,6 @@ class Dealer:
         """Append rows to the buckets of their first words. With ``records``, a row whose parent is
         in block b goes to bucket 2b or 2b + 1.
         """
-        from cocite.kernels import walk_blocks
-
         dealt, starts = self._dealt[: rows.shape[0]], self._starts[records]
         walk_blocks.deal(rows, self._cuts, self._home, records, starts, dealt)
         out.append(dealt, starts, tag)
@@ -200,8 +197,6 @@ class BlockPart:
     def _merge(
         self, state: MovingSample[Any], runs: Sequence[Run], first: np.uint32, step: int
     ) -> int:
-        from cocite.kernels import walk_blocks
-
         each = self.rooms.incoming.shape[0] // len(runs)
         begins = np.arange(len(runs), dtype=np.int64) * each
         cursor, ends, more = begins.copy(), begins.copy(), np.ones(len(runs), np.bool_)
@@ -221,8 +216,6 @@ class BlockPart:
     def _meet(
         self, state: MovingSample[Any], count: int, first: np.uint32, live: int, step: int
     ) -> int:
-        from cocite.kernels import walk_blocks
-
         self._make_room(count, step)
         live, met = walk_blocks.meet(
             self.rooms.merged[:count],
@@ -239,8 +232,6 @@ class BlockPart:
 
     def _leave(self, state: MovingSample[Any], block: int, count: int, step: int) -> None:
         """Move a block's tokens and send them; after the last step, end them."""
-        from cocite.kernels import walk_blocks
-
         rooms, first, last = self.rooms, self.cuts[block], self.cuts[block + 1]
         for low in range(0, count, rooms.moved.size):
             at = rooms.at[low : min(low + rooms.moved.size, count)]

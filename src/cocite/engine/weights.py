@@ -22,6 +22,8 @@ from numpy.typing import NDArray
 from cocite.constants import Step
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links, cut_blocks
+from cocite.kernels.links import add_counts
+from cocite.kernels.walk import share
 from cocite.storage import evict
 from cocite.storage.spool import Scratch
 
@@ -59,8 +61,6 @@ def telling_weights(links: Links, hubs: str) -> NDArray[np.float32]:
     the neighbor's degree: the out-degree for in-links, the in-degree for out-links. Costs one pass
     over the links, and 4 bytes per node.
     """
-    from cocite.kernels.links import add_counts
-
     counts = np.zeros(links.nodes, np.uint32)
     for low in range(0, links.edges, _PIECE):
         add_counts(links.neighbors[low : low + _PIECE], counts)
@@ -152,8 +152,6 @@ def _products(
 def _shares(
     links: Links, values: NDArray[np.float32], by_node: bool, scratch: Scratch
 ) -> NDArray[np.uint32]:
-    from cocite.kernels.walk import share
-
     found: NDArray[np.uint32] = scratch.zeros(links.edges, np.uint32)
     for low, high in pairwise((0, *cut_blocks(links, _PIECE), links.nodes)):
         share(links.offsets[low : high + 1], links.neighbors, values, by_node, found)

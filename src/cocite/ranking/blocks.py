@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from cocite.cluster.threads import Team
 from cocite.engine.arrangement import SourceWords, Strip, sorted_links, words_of
+from cocite.kernels import rank, rank_blocks
 from cocite.ranking.core import Lumped
 from cocite.ranking.vectors import Vector, pieces, scale, stretches
 from cocite.storage import evict, is_mapped
@@ -111,8 +112,6 @@ class MemoryBlock:
         core: int,
         rows: slice,
     ) -> None:
-        from cocite.kernels import rank
-
         edges, weighted = int(links[0][-1]), links[2].size > 0
 
         def room(rows: int) -> tuple[NDArray[Any], ...]:
@@ -137,14 +136,10 @@ class MemoryBlock:
 
     def collect_above(self, z: NDArray[Any], sums: Vector) -> None:
         """Add what each row receives from rows above it to ``sums``."""
-        from cocite.kernels import rank
-
         rank.collect(self.above, _ZERO, self._last, z, sums)
 
     def collect_below(self, z: NDArray[Any], first: int) -> Vector:
         """Return what each row from ``first`` on receives from rows below it."""
-        from cocite.kernels import rank
-
         begins, ends, *columns = self.below
         sums = np.zeros(ends.size - first)
         assert begins is not None
@@ -155,8 +150,6 @@ class MemoryBlock:
         """Return what nodes receive along links, float64[nodes]; unless ``all_rows``, only for
         dangling nodes.
         """
-        from cocite.kernels import rank
-
         sums = np.empty(nodes.stop - nodes.start)
         ends = self._number[nodes], self._degrees[nodes], z, all_rows
         rank.gather(self._tails, self._rows, self.loops, *ends, sums)
@@ -210,8 +203,6 @@ class Resident(CoreLinks):
     def _sweep(
         self, rows: slice, z: NDArray[Any], facts: Vector, damping: float, sums: Vector
     ) -> None:
-        from cocite.kernels import rank
-
         _, ends, *columns = self.core
         first = np.uint64(rows.start)
         at = ends[rows.start - 1] if rows.start else _ZERO, first, first
@@ -315,8 +306,6 @@ class _LinkSorter:
                 strips.append((begin, self._words.size))
 
     def _rename(self, keys: NDArray[np.uint64]) -> int:
-        from cocite.kernels import rank_blocks
-
         number, lost, at = self._lumped.number, np.zeros(1, np.uint64), np.uint64(0)
         for part in pieces(0, number.size, size=max(1, self._lumped.room.piece // 4)):
             at = np.uint64(rank_blocks.rename(keys, at, np.uint64(part.stop), number, lost))
@@ -349,11 +338,9 @@ class _Dealer:
 
     def deal(self, nodes: slice, rows: slice) -> CoreBlock:
         """Deal the links to a block."""
-        from cocite.kernels import rank_blocks as kernels
-
         lumped, found = self._lumped, CoreBlock(nodes, rows, Outer([], []), Outer([], []))
-        codes, counts = self._local_rows(nodes, rows), np.zeros(kernels.COUNTS, np.uint64)
-        kinds = (kernels.OUTER, found.outer), (kernels.OUTER_TAILS, found.outer_tails)
+        codes, counts = self._local_rows(nodes, rows), np.zeros(rank_blocks.COUNTS, np.uint64)
+        kinds = (rank_blocks.OUTER, found.outer), (rank_blocks.OUTER_TAILS, found.outer_tails)
         outer = [array for sorter in self.outer for array in (sorter.keys, sorter.weights)]
 
         def flush(links: int) -> None:
@@ -367,7 +354,7 @@ class _Dealer:
         for first, last, begin, end in lumped.stretches(nodes.start, nodes.stop, _stretch(lumped)):
             flush(end - begin)
             counts[:3], counts[-3:] = 0, [each.written for each in self.inner]
-            kernels.deal(
+            rank_blocks.deal(
                 lumped.links_of(first, last),
                 tuple(np.uint64(n) for n in (begin, end, first, nodes.start)),
                 codes,
@@ -382,14 +369,11 @@ class _Dealer:
             lumped.rest_links(first, last, begin, end)
             evict(self.loops)
         flush(self.outer[0].keys.size + 1)
-        self._lost += int(counts[kernels.LOST])
+        self._lost += int(counts[rank_blocks.LOST])
         return found
 
     def _local_rows(self, nodes: slice, rows: slice) -> NDArray[np.uint32]:
         """Return the codes of a block's nodes for ``rank_blocks.deal``."""
-        from cocite.kernels import rank
-        from cocite.kernels.rank_blocks import LEFT_OUT, TAIL
-
         lumped = self._lumped
         codes = np.empty(nodes.stop - nodes.start, np.uint32)
         for part in pieces(nodes.start, nodes.stop, lumped.number, lumped.degrees):
@@ -397,14 +381,12 @@ class _Dealer:
             piece = codes[part.start - nodes.start : part.stop - nodes.start]
             np.subtract(number, np.uint32(rows.start), out=piece)
             outside = number == rank.NO_NODE
-            piece[outside] = np.where(degrees[outside] == 0, TAIL, LEFT_OUT)
+            piece[outside] = np.where(degrees[outside] == 0, rank_blocks.TAIL, rank_blocks.LEFT_OUT)
         return codes
 
 
 def _cut(lumped: Lumped) -> list[tuple[slice, slice]]:
     """Return the nodes and rows of each block."""
-    from cocite.kernels import rank
-
     count, size = lumped.room.blocks - lumped.room.halves + 1, lumped.nodes + lumped.core
     goals = [-(-size * i // count) for i in range(1, count)]
     cuts, row = [(0, 0)], 0
@@ -482,8 +464,6 @@ class Blocked(CoreLinks):
     def _sweep(
         self, blocks: list[CoreBlock], z: NDArray[Any], facts: Vector, damping: float, sums: Vector
     ) -> None:
-        from cocite.kernels import rank
-
         lower = self._lower
         for block in blocks:
             rows, mine = block.rows, _copied(z, block.rows)
@@ -522,8 +502,6 @@ class Blocked(CoreLinks):
         self, block: CoreBlock, z: NDArray[Any], mine: NDArray[Any], sums: Vector
     ) -> None:
         """Compute what a block's rows receive, at the positions of their nodes."""
-        from cocite.kernels import rank_blocks
-
         rows, so_far = block.rows, sums[: mine.size]
         self._add_others(block, z, mine, so_far)
         self._add_inner(self._lower, rows, mine, so_far)
@@ -572,8 +550,6 @@ class Blocked(CoreLinks):
 def _collect(
     inner: Inner, first: int, last: int, begin: int, end: int, mine: NDArray[Any], part: Vector
 ) -> None:
-    from cocite.kernels import rank
-
     rank.collect(inner.of(first, last), np.uint64(begin), np.uint64(end), mine, part)
 
 

@@ -18,6 +18,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from cocite.errors import Damaged, UsageError
 from cocite.graph import Graph
+from cocite.kernels import rank
 from cocite.ranking.vectors import RankRoom, Vector, pieces, stretches
 from cocite.storage import evict
 from cocite.storage.spool import Scratch
@@ -109,8 +110,6 @@ class Lumped:
         return sum(int(_is_gone(self.degrees[part]).sum()) for part in parts)
 
     def _remove(self, removals: int) -> NDArray[np.uint32]:
-        from cocite.kernels import rank
-
         graph = self.graph
         self.degrees = graph.out_degrees
         if removals == 0:
@@ -147,8 +146,6 @@ class Lumped:
         self, taken: Callable[[NDArray[np.uint32]], Flags], weights: bool = False
     ) -> NDArray[Any]:
         """Count each node's links to nodes whose degree is ``taken``, or sum their ``weights``."""
-        from cocite.kernels import rank
-
         kind = np.dtype(np.float64 if weights else np.uint32)
         found = self.scratch.zeros(self.nodes, kind)
         room = self.room
@@ -174,8 +171,6 @@ class Lumped:
         return found
 
     def _numbered(self) -> tuple[NDArray[np.uint32], int]:
-        from cocite.kernels import rank
-
         number: NDArray[np.uint32] = self.scratch.zeros(self.nodes, np.uint32)
         count = np.uint32(0)
         for part in self.pieces(self.degrees, number):
@@ -184,8 +179,6 @@ class Lumped:
 
     def _middle(self) -> tuple[int, int]:
         """Return the row and the node that split the links to core rows into equal halves."""
-        from cocite.kernels import rank
-
         offsets = self.graph.in_offsets
 
         def links_to(part: slice) -> NDArray[np.uint64]:
@@ -215,8 +208,6 @@ def _is_dangling(degrees: NDArray[np.uint32]) -> Flags:
 
 
 def _is_gone(degrees: NDArray[np.uint32]) -> Flags:
-    from cocite.kernels import rank
-
     return np.asarray(degrees == rank.GONE)
 
 

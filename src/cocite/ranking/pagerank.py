@@ -41,6 +41,7 @@ from cocite.graph import Graph
 from cocite.graph.names import Names
 from cocite.io.opening import open_graph
 from cocite.io.readers import read_values
+from cocite.kernels import rank
 from cocite.options import accepts
 from cocite.options.rank import RankOptions
 from cocite.progress import shows
@@ -136,8 +137,6 @@ def teleport(
     Raises :class:`UsageError` (which mentions ``option``), :class:`~cocite.errors.UnknownNode` or
     :class:`InputError`.
     """
-    from cocite.kernels import rank
-
     where = lumped.vector()
     fine = True
     if isinstance(personalization, str):

@@ -30,6 +30,7 @@ from cocite.cluster.threads import Alone, Team, WorkerPool
 from cocite.engine.partitions import Border, BorderWorker, connect
 from cocite.errors import WorkerLost
 from cocite.graph.partitions import BlockedGraph, GraphBlock
+from cocite.kernels import rank
 from cocite.ranking.blocks import CoreLinks, MemoryBlock
 from cocite.ranking.core import NO_WEIGHTS, Flags, Lumped
 from cocite.ranking.vectors import RankRoom, Vector, scale
@@ -64,8 +65,6 @@ class RankBlock(BorderWorker):
         """Return ``values``, one for each of :meth:`nodes`, plus their links to ``taken`` rows
         (``rank.add_links``): their number, or the sum of their ``weights``.
         """
-        from cocite.kernels import rank
-
         found, taken = values.copy(), taken.copy()
         links = self._offsets, self._places(), self._weights if weights else None
         rank.add_links(links, _ZERO, self._offsets[-1], taken, _ZERO, found)
@@ -76,8 +75,6 @@ class RankBlock(BorderWorker):
         :meth:`nodes`. Return the weights of the rows' self-loops, and the number of links from
         nodes outside the core.
         """
-        from cocite.kernels import rank
-
         inside, own = (degrees != 0) & (degrees != rank.GONE), self._whole.own
         self.border = self._whole.restricted(inside)
         number = np.where(inside, np.cumsum(inside, dtype=np.uint32) - 1, rank.NO_NODE)
@@ -132,8 +129,6 @@ class RankBlock(BorderWorker):
         return found, *self.border.messages(z[own])
 
     def _sweep(self, places: slice, first: int, damping: float, sums: Vector) -> None:
-        from cocite.kernels import rank
-
         if places.start < places.stop:
             assert self._facts is not None
             own = self.border.own.start
@@ -241,8 +236,6 @@ class PartitionedLinks(CoreLinks):
 
     def _rows_before(self) -> list[int]:
         """Return the number of core rows before the end of each block."""
-        from cocite.kernels import rank
-
         counts = []
         for first, last in pairwise(self._lumped.cuts):
             counts.append(int(np.count_nonzero(self._lumped.number[first:last] != rank.NO_NODE)))

@@ -33,6 +33,7 @@ from cocite.cluster.threads import Team
 from cocite.errors import NotConverged
 from cocite.graph import Graph
 from cocite.graph.partitions import BlockedGraph
+from cocite.kernels import rank
 from cocite.ranking.blocks import Blocked, CoreLinks, Resident
 from cocite.ranking.core import Lumped
 from cocite.ranking.stopping import StoppingRule, SweepState
@@ -71,9 +72,7 @@ class Extrapolation:
 
     def wants(self, number: int) -> bool:
         """Return whether :meth:`look` needs the iterate after sweep ``number``."""
-        from cocite.kernels.rank import BEFORE
-
-        return not self._over and (number - 1) % _EVERY >= _EVERY - 1 - BEFORE
+        return not self._over and (number - 1) % _EVERY >= _EVERY - 1 - rank.BEFORE
 
     @property
     def last(self) -> NDArray[Any]:
@@ -82,10 +81,8 @@ class Extrapolation:
 
     def look(self, number: int, residual: float, z: NDArray[Any], facts: Vector) -> bool:
         """Store ``z``, or overwrite it with the extrapolation and return True."""
-        from cocite.kernels.rank import BEFORE
-
-        place = (number - 1) % _EVERY - (_EVERY - 1 - BEFORE)
-        if place < BEFORE:
+        place = (number - 1) % _EVERY - (_EVERY - 1 - rank.BEFORE)
+        if place < rank.BEFORE:
             if len(self._before) == place:  # the first time
                 self._before.append(self._lumped.scratch.zeros(z.size, z.dtype))
             for part in pieces(0, z.size, self._before[place], z, kept=PIECE):
@@ -102,8 +99,6 @@ class Extrapolation:
         return True
 
     def _products(self, z: NDArray[Any], facts: Vector) -> Vector:
-        from cocite.kernels import rank
-
         size = rank.BEFORE
         whole, found = np.zeros((size, size)), np.zeros((size, size))
         for part in pieces(0, z.size, *self._before, z, facts, kept=PIECE):
@@ -113,8 +108,6 @@ class Extrapolation:
         return whole
 
     def _combine(self, z: NDArray[Any], shares: Vector) -> None:
-        from cocite.kernels import rank
-
         for part in pieces(0, z.size, *self._before, z, kept=PIECE):
             before = tuple(array[part] for array in self._before)
             rank.combine(before, z[part], shares)
@@ -293,8 +286,6 @@ class System:
 
     def _describe(self, where: Vector) -> None:
         """Compute the facts of all core rows for the teleport ``where``."""
-        from cocite.kernels import rank
-
         lumped = self.lumped
         leaving = lumped.leaving()
         if self._facts.shape[0] != lumped.core or self._facts.size == 0:
@@ -305,16 +296,12 @@ class System:
             rank.describe(number, strengths, lost, loops, base, self._damping, self._facts)
 
     def _contribute(self, values: Vector, factor: float, z: NDArray[Any]) -> None:
-        from cocite.kernels import rank
-
         lumped = self.lumped
         arrays = lumped.number, lumped.strengths, values
         for part in lumped.pieces(*arrays, beside=(z,)):
             rank.contribute(*(array[part] for array in arrays), factor, z)
 
     def _weigh(self, z: NDArray[Any]) -> tuple[float, float]:
-        from cocite.kernels import rank
-
         sums = np.zeros((2, 2))
         for part in pieces(0, self.lumped.core, z, self._facts):
             rank.weigh(z[part], self._facts[part], np.uint64(part.start), sums)
@@ -323,8 +310,6 @@ class System:
 
     def _whole(self, z: NDArray[Any], where: Vector) -> Vector:
         """Return y for all nodes from the core's z. Dangling nodes are computed only here."""
-        from cocite.kernels import rank
-
         lumped, y = self.lumped, self.vector()
         arrays = lumped.number, lumped.strengths, lumped.degrees
         for part, sums in self._gathered(z, (*arrays, where, y), all_rows=False):
@@ -340,8 +325,6 @@ class System:
 
     def residual(self, x: Vector, where: Vector, share: Vector) -> float:
         """Return ||G x - x||_1 for x with sum 1. Costs one pass over all links."""
-        from cocite.kernels import rank
-
         found = np.zeros(1)
         for part, sums, elsewhere in self.passed_on(x, where, share):
             rank.residual(self.lumped.degrees[part], sums, elsewhere - x[part], found)
