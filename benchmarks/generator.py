@@ -20,7 +20,7 @@ import cocite
 from benchmarks.block import DATA, ROOT, add_write, edit
 from cocite import Graph
 from cocite.constants import Step
-from cocite.engine.walk import Walker
+from cocite.engine.walk import Mover, Walker
 from cocite.graph.links import in_links
 
 DOCUMENT = ROOT / "docs" / "generator.md"
@@ -57,7 +57,7 @@ def shares_of_links(graph: Graph) -> dict[str, float]:
 
 def walks(graph: Graph, step: Step) -> dict[str, float]:
     """Means over samples: live steps a node, size of a random node's tree, share of singletons."""
-    walker = Walker(in_links(graph), step, LENGTH, WALK_SEED)
+    walker = Walker(Mover(in_links(graph), step, WALK_SEED), LENGTH)
     live = tree = alone = 0.0
     for sample in range(SAMPLES):
         found = walker(sample)

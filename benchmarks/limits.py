@@ -44,7 +44,7 @@ from cocite import Graph
 from cocite.constants import Step
 from cocite.engine.plan import plan_scan
 from cocite.engine.scan import Fold, Scan
-from cocite.engine.walk import Walker
+from cocite.engine.walk import Mover, Walker
 from cocite.graph.links import in_links
 from cocite.ranking import plan_ranks
 from cocite.ranking.blocks import Resident
@@ -172,7 +172,7 @@ def walk(step: Step) -> Callable[[Graph], Found]:
     """Steps of walks until they meet: where a row begins, an in-link, who else is there."""
 
     def measured(graph: Graph) -> Found:
-        walker = Walker(in_links(graph), step, LENGTH, 1)
+        walker = Walker(Mover(in_links(graph), step, 1), LENGTH)
         live = [sum(walker(sample).live) for sample in range(WALKED)]
         seconds = best(lambda: [walker(sample) for sample in range(WALKED)], 3)
         steps = sum(live)

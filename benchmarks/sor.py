@@ -144,7 +144,7 @@ def _until(sweeps: Any, change: float) -> NDArray[np.float64]:
     for _ in range(400):
         if sweeps().change <= change:
             break
-    return np.array(sweeps.matrix)
+    return np.array(sweeps.matrix.panels[0])
 
 
 def _sweeps_to(sweeps: Any, right: NDArray[np.float64]) -> Row:
@@ -152,7 +152,7 @@ def _sweeps_to(sweeps: Any, right: NDArray[np.float64]) -> Row:
     found: Row = {f"{e:.0e}": "" for e in EPSILONS}
     for count in range(1, MOST_SWEEPS + 1):
         sweeps()
-        error = float(np.abs(sweeps.matrix - right).max())
+        error = float(np.abs(sweeps.matrix.panels[0] - right).max())
         for e in EPSILONS:
             if error <= e and found[f"{e:.0e}"] == "":
                 found[f"{e:.0e}"] = count
@@ -244,9 +244,9 @@ def average(shop: Shop) -> Iterator[Row]:
                 products = Products(core, dtype, team, max(1, min(64, core.size // 64)))
                 sweeps: Any = Sweeps(products, DECAY, value or None)
                 for k in range(1, steps + 1):
-                    last = sweeps.matrix.copy() if value else sweeps.matrix
+                    last = sweeps.matrix.panels[0].copy()
                     sweeps()
-                    change = f"{_mean_change(core, sweeps.matrix, last):.2e}"
+                    change = f"{_mean_change(core, sweeps.matrix.panels[0], last):.2e}"
                     yield {"graph": name, "method": title, "k": k, "mean change": change}
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import cocite
 from benchmarks.peak import peak
 from cocite import Graph
-from cocite.engine.walk import Walker
+from cocite.engine.walk import Mover, Walker
 from cocite.graph.links import in_links
 from cocite.index.build import IndexBuild
 from cocite.index.plan import BuildOptions
@@ -68,7 +68,7 @@ def walk(path: str, measure: str, length: str, seed: str) -> dict[str, Any]:
     step = find_measure(measure).step
     if step is None:
         return {"ns_live_step": None}
-    walker = Walker(in_links(Graph.open(path)), step, int(length), int(seed))
+    walker = Walker(Mover(in_links(Graph.open(path)), step, int(seed)), int(length))
     walker(0)
     found = []
     for sample in range(WALKED):

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite.constants import NOWHERE, Step
-from cocite.engine.walk import FingerprintGraph, Walker
+from cocite.engine.walk import FingerprintGraph, Mover, Walker
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, links_of
 from cocite.kernels import trees
@@ -53,7 +53,7 @@ def test_walker_makes_the_samples_of_brute_force(
     """In blocks as in one, along in-links as along those of the graph turned round."""
     n, edges = graph
     links = links_of(make_graph(edges, range(n)), "out" if along_out_links else "in")
-    walker = Walker(links, step, length, seed, cuts(n, blocks))
+    walker = Walker(Mover(links, step, seed, cuts(n, blocks)), length)
     turned = [(b, a) for a, b in edges] if along_out_links else edges
     walked = walks.paths(in_neighbors(n, turned), step.value, seed, sample, length)
     for _ in range(2):
@@ -66,14 +66,14 @@ def test_walker_moves_tokens_beyond_one_batch(step: Step) -> None:
     rng = np.random.default_rng(1)
     sizes = rng.integers(0, 5, 500)
     neighbors = [sorted(rng.choice(500, size, replace=False).tolist()) for size in sizes]
-    found = Walker(Links(*compressed(neighbors)), step, 4, 5)(2)
+    found = Walker(Mover(Links(*compressed(neighbors)), step, 5), 4)(2)
     assert_sample(found, walks.paths(neighbors, step.value, 5, 2, 4))
 
 
 def test_walker_counts_live_tokens(make_graph: MakeGraph) -> None:
     """In a star all spokes' walks meet at the hub at once, and the hub's walk has ended."""
     graph = make_graph([("hub", f"spoke{i:02}") for i in range(10)])
-    assert Walker(in_links(graph), Step.UNIFORM, 10, 0)(0).live == (11, 1)
+    assert Walker(Mover(in_links(graph), Step.UNIFORM, 0), 10)(0).live == (11, 1)
 
 
 @given(graphs(), st.sampled_from(PLAIN), st.integers(0, 1000))
@@ -82,7 +82,7 @@ def test_dendrogram_holds_meeting_times(graph: tuple[int, Edges], step: Step, se
     n = len(neighbors)
     times = walks.meeting_times(walks.paths(neighbors, step.value, seed, 0, 10))
     parents, labels = walks.fingerprint_graph(times)
-    found = Walker(Links(*compressed(neighbors)), step, 10, seed)(0)
+    found = Walker(Mover(Links(*compressed(neighbors)), step, seed), 10)(0)
     position, member = np.empty(n, np.uint32), np.empty(n, np.uint32)
     joined = np.empty(n, np.uint8)
     size = int(trees.lay_out(found.parent, found.label, found.extent, position, member, joined))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cocite.constants import Step
 from cocite.engine import weights as room
-from cocite.engine.walk import Walker
+from cocite.engine.walk import Mover, Walker
 from cocite.engine.weights import inverse_degrees, step_weights, telling_weights
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
@@ -49,7 +49,7 @@ def test_a_sample_is_that_of_brute_force(
         prepared = step_weights(
             links, step, node_weights=by_node.astype(np.float32) if of_nodes else None
         )
-        found = Walker(links, step, 6, seed, weights=prepared)(4)
+        found = Walker(Mover(links, step, seed, weights=prepared), 6)(4)
         weights = [
             [(w if of_links else 1) * (float(by_node[u]) if of_nodes else 1) for u, w in row]
             for row in (list(zip(*r, strict=True)) for r in zip(neighbors, by_link, strict=True))
@@ -74,7 +74,7 @@ def web() -> tuple[list[list[int]], list[list[float]]]:
 def test_hubs_as_brute_force(web: tuple[list[list[int]], list[list[float]]], step: Step) -> None:
     neighbors, weights = web
     assert max(map(len, neighbors)) > 200
-    found = Walker(compressed(neighbors, weights), step, 4, 7)(1)
+    found = Walker(Mover(compressed(neighbors, weights), step, 7), 4)(1)
     assert_sample(found, walks.paths(neighbors, step.value, 7, 1, 4, weights=weights))
 
 
@@ -88,11 +88,11 @@ def test_blocks_and_scratch_do_not_change_a_sample(
     blocks: int,
 ) -> None:
     links = compressed(*web)
-    whole = Walker(links, step, 8, 3)(2)
+    whole = Walker(Mover(links, step, 3), 8)(2)
     wanted = whole.parent.copy(), whole.label.copy()
     monkeypatch.setattr(room, "_PIECE", 1000)
     prepared = step_weights(links, step, scratch=Scratch(tmp_path))
-    found = Walker(links, step, 8, 3, cuts(links.nodes, blocks), weights=prepared)(2)
+    found = Walker(Mover(links, step, 3, cuts(links.nodes, blocks), weights=prepared), 8)(2)
     assert (found.parent == wanted[0]).all()
     assert (found.label == wanted[1]).all()
     assert list(tmp_path.iterdir()) == []
@@ -102,8 +102,8 @@ def test_blocks_and_scratch_do_not_change_a_sample(
 def test_weight_scale_is_idle(web: tuple[list[list[int]], list[list[float]]], step: Step) -> None:
     neighbors, weights = web
     scaled = [[w * 2.0**20 for w in row] for row in weights]
-    first = Walker(compressed(neighbors, weights), step, 5, 0)(0).parent.copy()
-    assert (Walker(compressed(neighbors, scaled), step, 5, 0)(0).parent == first).all()
+    first = Walker(Mover(compressed(neighbors, weights), step, 0), 5)(0).parent.copy()
+    assert (Walker(Mover(compressed(neighbors, scaled), step, 0), 5)(0).parent == first).all()
 
 
 SAMPLES = 20_000
@@ -123,7 +123,7 @@ def chosen(step: Step, x: list[float], y: list[float]) -> np.ndarray:
     rows = [[i for i in range(4) if w[i]] for w in (x, y)]
     neighbors: list[list[int]] = [[]] * 4 + rows + [[i] for i in range(4)]
     weights: list[list[float]] = [[]] * 4 + [[w for w in row if w] for row in (x, y)] + [[1.0]] * 4
-    walker = Walker(compressed(neighbors, weights), step, 1, 99)
+    walker = Walker(Mover(compressed(neighbors, weights), step, 99), 1)
     found = np.empty((SAMPLES, 2), np.int64)
     for sample in range(SAMPLES):
         parent = walker(sample).parent
@@ -176,7 +176,7 @@ def test_a_link_from_a_page_that_links_everywhere_tells_less(make_graph: MakeGra
     prepared = step_weights(links, Step.CLOCK, node_weights=telling)
     assert prepared.values is telling  # nothing as long as the links is made
     x0, a = graph.names.id("x0"), graph.names.id("a")
-    walker = Walker(links, Step.CLOCK, 1, 5, weights=prepared)
+    walker = Walker(Mover(links, Step.CLOCK, 5, weights=prepared), 1)
     to_hub = 0
     for sample in range(5000):
         parent = walker(sample).parent
@@ -203,7 +203,7 @@ def test_out_links_walk_by_their_weights_too(make_graph: MakeGraph) -> None:
     weights = [[2.0, 0.5], [8.0], [], [4.0, 1.0]]
     for step in BY_WEIGHT:
         for sample in range(20):
-            found = Walker(links, step, 3, 0)(sample)
+            found = Walker(Mover(links, step, 0), 3)(sample)
             assert_sample(found, walks.paths(neighbors, step.value, 0, sample, 3, weights=weights))
 
 

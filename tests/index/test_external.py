@@ -60,12 +60,12 @@ def maker_of(
     threads: int,
 ) -> BatchMaker:
     """Of samples that walk together, with so many rows of tokens in files, in memory if none."""
-    links, walk = in_links(graph), (step, length, 5, cuts)
+    mover = Mover(in_links(graph), step, 5, cuts)
     if rows:
-        walker = ExternalWalker(links, *walk, graph.path, rows, together=together)
+        walker = ExternalWalker(mover, length, graph.path, rows, together)
         trees = ExternalTrees(walker, graph.nodes, graph.path)
         return BatchMaker(range(7), walker.together, walker.walk, [trees])
-    group = WalkerGroup(links, *walk, together=together, threads=threads, folder=graph.path)
+    group = WalkerGroup(mover, length, together=together, threads=threads, folder=graph.path)
     keep = MemoryPlan(0, threads, cuts, together=together).keep
     layers = [TreeMaker(each, graph.nodes, keep) for each in group.walkers]
     return BatchMaker(range(7), together, group, layers)
@@ -99,7 +99,7 @@ def test_any_blocks_buffers_and_company_make_the_same_blob(
     n, edges = graph
     stored = make_graph(edges, range(n))
     inside = tuple(sorted(cut for cut in cuts if cut < n))
-    whole = TreeMaker(Walker(in_links(stored), step, length, 5), n, True)
+    whole = TreeMaker(Walker(Mover(in_links(stored), step, 5), length), n, True)
     maker = maker_of(stored, step, length, inside, together, rows, threads)
     check_blobs(whole, maker, (0, 1, 2, 3, 4, 5, 6, 2, 1, 9, 0))
 
@@ -127,13 +127,13 @@ def test_paths_and_compact_samples_in_files_are_those_in_memory(
     stored = make_graph(edges, range(n))
     links, folder = in_links(stored), stored.path
     inside = tuple(sorted(cut for cut in cuts if cut < n))
-    walk = links, step, length, 5
-    walker = ExternalWalker(*walk, inside, folder, rows, together=together, points=True)
+    walk = Mover(links, step, 5, inside), length
+    walker = ExternalWalker(*walk, folder, rows, together, points=True)
     mover = Mover(links, Step.COMPACT, 5, inside)
     compact = ExternalCompact(links, mover, inside, rows, folder, together)
     for whole, maker in (
         (
-            PathMaker(Walker(*walk), n, length, True),
+            PathMaker(Walker(Mover(links, step, 5), length), n, length, True),
             BatchMaker(
                 range(5), walker.together, walker.walk, [ExternalPaths(walker, n, rows, folder)]
             ),

@@ -1,27 +1,24 @@
 """Reduction of SimRank's linear system: nodes with equal in-links share a row.
 
-Row q_v of Q contains v's in-links, normalized. Without teleportation, nodes without in-links have
-no row and are similar only to themselves. Nodes with equal rows have equal scores with all other
-nodes, so they form a *class* with one row. Let T be the matrix of c q_k S q_l' for classes k and l,
-which equals S off the diagonal. Then
+Row q_v of Q contains v's in-links, normalized. Nodes without in-links have no row and are similar
+only to themselves. Nodes with equal rows form a *class* with one row. Let T be the matrix of
+c q_k S q_l' for classes k and l, which equals S off the diagonal. Then
 
     T = c W T W' + c sum over nodes v of q_k[v] q_l[v] (1 - T[class of v, class of v])
 
-where W[k, a] sums q_k over the nodes of class a. The last factor, the *excess* of v, is the
-difference between S and T on the diagonal, or 1 for a node without a class. Nodes that are alone in
-their class need no such term, as the diagonal is set to 1. All others are *loose*: ``add_shared``
-adds their terms sparsely.
-
-Takes O(n + m) time and memory, with a Python step per node. The 7,115 nodes of wiki-Vote have 2,379
-rows. Source: Yu et al. 2011, eq. 6, and eq. 7 for teleportation.
+where W[k, a] sums q_k over the nodes of class a. The last factor, the *excess* of v, is 1 for a
+node without a class. Nodes that are alone in their class need no such term, as the diagonal is set
+to 1. All others are *loose*. Takes O(n + m) time and memory, with a Python step per node; wiki-Vote
+has 7,115 nodes and 2,379 rows. Source: Yu et al. 2011, eq. 6, and eq. 7 for teleportation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from cocite.allpairs.links import bandwidth, reordered
 from cocite.graph.blocks import Links
@@ -32,11 +29,11 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WeightedLinks:
-    """A sparse matrix in CSR form: int64 offsets, uint32 columns, float64 weights."""
+    """A sparse matrix in CSR form: int64 offsets, uint32 columns, weights, usually float64."""
 
     offsets: Ints
     columns: NDArray[np.uint32]
-    weights: Floats
+    weights: NDArray[Any]
 
     @property
     def rows(self) -> int:
@@ -47,6 +44,14 @@ class WeightedLinks:
     def nbytes(self) -> int:
         """Return the size of the arrays in bytes."""
         return self.offsets.nbytes + self.columns.nbytes + self.weights.nbytes
+
+    def typed(self, dtype: DTypeLike) -> WeightedLinks:
+        """Return the matrix with weights of another type."""
+        return replace(self, weights=self.weights.astype(dtype))
+
+    def part(self, first: int, end: int) -> tuple[Ints, NDArray[np.uint32], NDArray[Any]]:
+        """Return the rows from ``first`` to ``end`` as kernels take them."""
+        return self.offsets[first : end + 1], self.columns, self.weights
 
     def transposed(self, rows: int) -> WeightedLinks:
         """Return the transpose, with ``rows`` rows and ascending columns."""
@@ -83,6 +88,11 @@ class Core:
     def size(self) -> int:
         """Return the number of classes, and so of the matrix's rows."""
         return self.sizes.size
+
+    @property
+    def single(self) -> NDArray[np.uint8]:
+        """Return the mask of classes of one node, whose diagonal stays 1."""
+        return np.asarray(self.sizes == 1, np.uint8)
 
     @property
     def depth(self) -> int:

@@ -6,11 +6,8 @@
 
 With ``any``, mutual links count twice in SimRank, which adds the weights of both directions, and
 once in PSimRank, which compares sets. On a bipartite graph, ``any`` gives the SimRank of Jeh and
-Widom 2002, 4.3, with a single decay.
-
-Reverse Cuthill-McKee (Yu et al. 2011, 4.2, Definition 2 and Algorithm 2) puts linked rows close
-together, so that blocks read few rows. The bandwidth is the largest |row - column| of an entry.
-Results are in the stored order.
+Widom 2002, 4.3, with a single decay. Reverse Cuthill-McKee (Yu et al. 2011, 4.2, Definition 2 and
+Algorithm 2) puts linked rows close together, so that blocks read few rows.
 """
 
 from __future__ import annotations

@@ -35,14 +35,14 @@ class Products:
     ) -> None:
         self.core, self.team, self.width = core, team, width
         self.dtype = np.dtype(dtype)
-        self.weights = core.links.weights.astype(self.dtype)
-        self._shared = core.shared.weights.astype(self.dtype)
-        self._spread = core.spread.weights.astype(self.dtype)
-        self._links: Matrix | None = None
+        self.links, self._shared, self._spread = (
+            links.typed(self.dtype) for links in (core.links, core.shared, core.spread)
+        )
+        self._dense: Matrix | None = None
         if dense:
-            self._links = np.zeros((core.size, core.size), self.dtype)
+            self._dense = np.zeros((core.size, core.size), self.dtype)
             row = np.repeat(np.arange(core.size), np.diff(core.links.offsets))
-            self._links[row, core.links.columns] = core.links.weights
+            self._dense[row, core.links.columns] = core.links.weights
         else:
             self._rows, self._turned, self._panel = (
                 np.empty(width * core.size, self.dtype) for _ in range(3)
@@ -58,14 +58,13 @@ class Products:
         size = self.core.size
         return [(low, min(low + self.width, size)) for low in range(0, size, self.width)]
 
-    def panel(self, first: int, end: int, matrix: Matrix) -> Matrix:
-        """Return rows [0, end) of columns [first, end) of T / c, in scratch; ``matrix`` is S."""
-        panel: Matrix
-        if self._links is not None:
-            panel = self._links[:end] @ (self._links[first:end] @ matrix).T
-        else:
-            panel = self.times(self.gathered(first, end, [matrix]), end)
-        self.add_shared(first, end, matrix.diagonal(), panel)
+    def panel(self, first: int, end: int, panels: Matrix) -> Matrix:
+        """Return rows [0, end) of columns [first, end) of T / c, in scratch, without the loose
+        nodes' terms. ``panels`` of S are adjacent, only one for dense products.
+        """
+        if self._dense is None:
+            return self.times(self.gathered(first, end, panels), end)
+        panel: Matrix = self._dense[:end] @ (self._dense[first:end] @ panels[0]).T
         return panel
 
     def add_shared(self, first: int, end: int, matrix_diagonal: Matrix, panel: Matrix) -> None:
@@ -73,13 +72,10 @@ class Products:
         core = self.core
         if core.shared.columns.size:
             allpairs.add_shared(
-                core.shared.offsets[first : end + 1],
-                core.shared.columns,
-                self._shared,
-                core.spread.offsets,
-                core.spread.columns,
-                self._spread,
+                self._shared.part(first, end),
+                self._spread.part(0, self._spread.rows),
                 core.excess(matrix_diagonal).astype(self.dtype),
+                False,
                 panel,
             )
 
@@ -91,8 +87,8 @@ class Products:
 
     def gathered(self, first: int, end: int, panels: Iterable[Matrix]) -> Matrix:
         """Return rows [first, end) of W S, transposed, in scratch. ``panels`` of S are adjacent."""
-        links, width, begin = self.core.links, end - first, 0
-        turned, offsets = self.turned(width), links.offsets[first : end + 1]
+        width, begin = end - first, 0
+        turned, links = self.turned(width), self.links.part(first, end)
         for panel in panels:
             columns = min(panel.shape[1], self.core.size - begin)
             rows = self._rows[: width * columns].reshape(width, columns)
@@ -101,7 +97,7 @@ class Products:
             def part(
                 low: int, high: int, panel: Matrix = panel, rows: Matrix = rows, out: Matrix = out
             ) -> None:
-                allpairs.multiply(offsets, links.columns, self.weights, panel, low, high, rows)
+                allpairs.multiply(*links, panel, low, high, rows)
                 allpairs.transpose(rows, low, high, out)
 
             self.team.split(part, columns)
@@ -111,15 +107,13 @@ class Products:
 
     def times(self, turned: Matrix, end: int) -> Matrix:
         """Return rows [0, end) of W times a panel, in scratch."""
-        links, width = self.core.links, turned.shape[1]
+        width = turned.shape[1]
         panel = self._panel[: end * width].reshape(end, width)
 
         def scatter(low: int, high: int) -> None:
-            offsets = links.offsets[low : high + 1]
-            out = panel[low:high]
-            allpairs.multiply(offsets, links.columns, self.weights, turned, 0, width, out)
+            allpairs.multiply(*self.links.part(low, high), turned, 0, width, panel[low:high])
 
-        self.team.split(scatter, end, links.offsets)
+        self.team.split(scatter, end, self.links.offsets)
         return panel
 
 

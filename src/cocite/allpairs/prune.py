@@ -21,7 +21,7 @@ from cocite.allpairs.products import block_width
 from cocite.allpairs.scores import ExactSweep
 from cocite.cluster import Team
 from cocite.errors import ResourceError
-from cocite.kernels import pruned
+from cocite.kernels import allpairs, pruned
 from cocite.kernels.pruned import Chains, PrunedRows
 from cocite.resources import format_least, short_of
 
@@ -151,12 +151,10 @@ class PrunedSweeps:
         self.core, self.team, self._fresh, self._memory = core, team, fresh, memory
         self.dtype = np.dtype(dtype)
         self._factors = np.array([decay, omega, 1.0, threshold], dtype)
-        self._single = (core.sizes == 1).astype(np.uint8)
-        self._links = core.links.weights.astype(dtype)
-        self._turned = core.links.transposed(core.size)
-        self._turned_weights = self._turned.weights.astype(dtype)
-        self._shared = core.shared.weights.astype(dtype)
-        self._spread = core.spread.weights.astype(dtype)
+        self._single, turned = core.single, core.links.transposed(core.size)
+        self._links, self._turned, self._shared, self._spread = (
+            links.typed(dtype) for links in (core.links, turned, core.shared, core.spread)
+        )
         self._width = block_width(core.size)
         self._sums = np.empty((self._width, core.size), dtype)
         self._rows = np.empty(self._width * core.size, dtype)
@@ -201,20 +199,17 @@ class PrunedSweeps:
         excess: Matrix,
     ) -> list[tuple[float, float, int]]:
         """Compute a block's dense ``rows``, up to its last column."""
-        links, core = self.core.links, self.core
         old, cursor, seen = before
         state = old.rows, cursor, seen.lower.rows, seen.upper.chains
 
         def part(low: int, high: int) -> tuple[float, float, int]:
-            here = slice(first + low, first + high + 1)
+            here = first + low, first + high
             sums, found = self._sums[low:high], rows[low:high]
-            pruned.gather(links.offsets[here], links.columns, self._links, *state, sums)
-            turned = self._turned
-            pruned.scatter(sums, turned.offsets, turned.columns, self._turned_weights, found)
-            if core.shared.columns.size:
-                shared = core.shared.offsets[here], core.shared.columns, self._shared
-                spread = core.spread.offsets, core.spread.columns, self._spread
-                pruned.add_loose(*shared, *spread, excess, found)
+            pruned.gather(*self._links.part(*here), *state, sums)
+            pruned.scatter(sums, *self._turned.part(0, self._turned.rows), found)
+            if self._shared.columns.size:
+                spread = self._spread.part(0, self._spread.rows)
+                allpairs.add_shared(self._shared.part(*here), spread, excess, True, found)
             made: tuple[float, float, int] = pruned.settle_pruned(
                 found, first + low, state[0], self._single, self._factors
             )

@@ -25,7 +25,7 @@ from cocite.allpairs.scores import (
     iterate,
 )
 from cocite.allpairs.svd import low_rank_bytes, low_rank_scores
-from cocite.allpairs.sweeps import CoupledSweeps, PanelSweeps, Sweeps, panel_width
+from cocite.allpairs.sweeps import CoupledSweeps, Sweeps, panel_width
 from cocite.cluster import Team
 from cocite.errors import NotConverged, ResourceError, UsageError
 from cocite.graph import Graph
@@ -245,9 +245,8 @@ class AllPairs:
         if options.measure == "psimrank":
             return CoupledSweeps(products, options.decay)
         omega = None if plain else options.omega
-        if self.panel_width:
-            return PanelSweeps(products, options.decay, omega, self.panel_width, self._scratch())
-        return Sweeps(products, options.decay, omega)
+        width, scratch = self.panel_width, self._scratch() if self.panel_width else None
+        return Sweeps(products, options.decay, omega, width=width, scratch=scratch)
 
     def _scratch(self) -> Scratch:
         path = Path(self.graph.path)

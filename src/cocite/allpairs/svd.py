@@ -5,15 +5,12 @@ With Q ~ U E V' of rank r, X = c Q X Q' + D (D diagonal) has the solution
     X = D + c U M U'        M = K + c B M B'        K = E V' D V E        B = E V' U        (r x r)
 
 M, the sum of A^k K A'^k for A = sqrt(c) B, is computed by doubling: M <- M + A M A', A <- A A. The
-sum exists only if A's spectral radius is below 1. Low-rank factors can violate this, although Q
-never does. The published D = (1 - c) I gives a different measure. Here GMRES solves n linear
-equations for D, so that SimRank is 1 on the diagonal. One plain step bounds the error:
-|X - S*| <= |G(X) - X| / (1 - c). Subspace iteration from a fixed start computes the factors; if the
-rank is about n / 4 or more, NumPy does.
-
-Takes O(n r^2) time per step for D, O(n^2 r) for X, and ``low_rank_bytes`` of memory.
-Source: Li et al. 2010, as described in Yu et al. 2011, 5.1.4 and 6; doubling: Smith 1968; subspace
-iteration: Halko, Martinsson, Tropp 2011; GMRES: Saad, Schultz 1986.
+sum exists only if A's spectral radius is below 1. The published D = (1 - c) I gives a different
+measure; here GMRES solves n linear equations for D, so that SimRank is 1 on the diagonal. One plain
+step bounds the error: |X - S*| <= |G(X) - X| / (1 - c). Subspace iteration from a fixed start
+computes the factors. Takes O(n r^2) time per step for D, and O(n^2 r) for X. Source: Li et al.
+2010, as described in Yu et al. 2011, 5.1.4 and 6; doubling: Smith 1968; subspace iteration: Halko,
+Martinsson, Tropp 2011; GMRES: Saad, Schultz 1986.
 """
 
 from __future__ import annotations
@@ -155,6 +152,5 @@ def _is_large(rank: int, nodes: int) -> bool:
 def _times(rows: WeightedLinks, matrix: Floats) -> Floats:
     dense = np.ascontiguousarray(matrix)
     out: Floats = np.empty_like(dense)
-    columns = rows.columns
-    allpairs.multiply(rows.offsets, columns, rows.weights, dense, 0, dense.shape[1], out)
+    allpairs.multiply(*rows.part(0, rows.rows), dense, 0, dense.shape[1], out)
     return out

@@ -1,10 +1,9 @@
-"""Sweeps over the matrix of scores, a class for each way of computing or storing them.
+"""Sweeps over the matrix of scores.
 
     plain    T <- c W S W' + the loose nodes' terms; S is T with 1 on the diagonal;
              all from the previous sweep's scores (Jacobi; Yu et al. 2011, eq. 6)
     sor      each block of columns in place: T[:, block] <- (1 - omega) T[:, block] + omega (the
              same formula, with the values already written by this sweep); Gauss-Seidel if omega = 1
-    panels   either of these with the matrix on disk; the results are equal
     coupled  PSimRank
 
 A sweep computes each pair once, with the block of its larger row, and writes both positions. Blocks
@@ -21,7 +20,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.allpairs.core import Core
 from cocite.allpairs.products import Products
 from cocite.allpairs.scores import ExactSweep
 from cocite.kernels import allpairs
@@ -31,63 +29,8 @@ from cocite.storage.spool import Scratch
 Matrix = NDArray[Any]
 
 
-def identity(products: Products) -> Matrix:
-    """Return the initial S: the identity, with 0 for classes of several nodes."""
-    matrix = np.zeros((products.core.size,) * 2, products.dtype)
-    np.fill_diagonal(matrix, products.core.sizes == 1)
-    return matrix
-
-
-def _single(core: Core) -> NDArray[np.uint8]:
-    """Return the mask of classes of one node, whose diagonal stays 1."""
-    return np.asarray(core.sizes == 1, np.uint8)
-
-
-class Sweeps:
-    """Sweeps over a ``matrix`` in memory, initially the identity or ``start``.
-
-    ``omega`` relaxes in place. Without it, plain sweeps alternate between two matrices.
-    """
-
-    def __init__(
-        self,
-        products: Products,
-        decay: float,
-        omega: float | None = None,
-        start: Matrix | None = None,
-    ) -> None:
-        self.products = products
-        self.matrix = identity(products) if start is None else start
-        self._next = np.zeros_like(self.matrix) if omega is None else self.matrix
-        self._single = _single(products.core)
-        self._factors = np.array([decay, 1.0 if omega is None else omega, 1.0], products.dtype)
-
-    def __call__(self) -> ExactSweep:
-        """Make one sweep."""
-        change = 0.0
-        for first, end in self.products.blocks():
-            panel = self.products.panel(first, end, self.matrix)
-            change = max(change, self._settle(first, panel))
-        self.matrix, self._next = self._next, self.matrix
-        return ExactSweep(change)
-
-    def _settle(self, first: int, panel: Matrix) -> float:
-        """Write a block's panel, relaxed against ``matrix``."""
-        end, target = panel.shape[0], self._next
-        old, lower = self.matrix, target[first:end]
-
-        def part(low: int, high: int) -> float:
-            where = np.array([first, first, low, high, 0])
-            return float(
-                allpairs.settle(panel, old, target, lower, where, self._single, self._factors)
-            )
-
-        found: float = max(self.products.team.split(part, end))
-        return found
-
-
-# Sweeps over a matrix on disk. A panel contains all rows of some columns. A plain sweep reads the
-# file twice, sequentially:
+# A panel contains all rows of some columns. With the matrix on disk, a plain sweep reads the file
+# twice, sequentially:
 #
 #     W S    by panel, from the same panel of S
 #     T      by panel, as W times the transpose of the rows of W S with the same numbers
@@ -96,7 +39,7 @@ class Sweeps:
 # W S that are still needed lie below those written. Three panels are in memory at a time.
 # Over-relaxation works in place, and gathers the rows that each block links to; its reads are
 # sequential only if the node order makes links short. Sums run as in memory, so the bytes are the
-# same. Yu et al. 2011, 4.2, considers input and output, but keeps S in memory.
+# same.
 
 _LEAST = 64
 
@@ -115,11 +58,13 @@ class PanelMatrix:
 
     def __init__(self, size: int, width: int, dtype: np.dtype[Any], scratch: Scratch) -> None:
         self.size, self.width = size, width
-        count = -(-size // width)
+        count = max(1, -(-size // width))
         self.panels: Matrix = scratch.zeros((count, size, width), dtype)
 
     def block(self, first: int, end: int) -> Matrix:
         """Return the rows from ``first`` to ``end``."""
+        if len(self.panels) == 1:
+            return self.panels[0, first:end, : self.size]
         found: Matrix = np.concatenate([panel[first:end] for panel in self.panels], axis=1)
         evict(self.panels)
         return found[:, : self.size]
@@ -131,41 +76,50 @@ class PanelMatrix:
         return np.concatenate(found)
 
 
-class PanelSweeps:
-    """:class:`Sweeps` over panels of ``width`` columns, whole blocks of ``products``."""
+class Sweeps:
+    """Sweeps over a ``matrix`` in panels of ``width`` columns, whole blocks of ``products``; by
+    default one panel in memory. Initially, the matrix is the identity or ``start``.
+
+    ``omega`` relaxes in place. Without it, plain sweeps alternate between two matrices.
+    """
 
     def __init__(
         self,
         products: Products,
         decay: float,
-        omega: float | None,
-        width: int,
-        scratch: Scratch,
+        omega: float | None = None,
+        start: Matrix | None = None,
+        *,
+        width: int = 0,
+        scratch: Scratch | None = None,
     ) -> None:
-        self.products, self._width = products, width
-        how = products.core.size, width, products.dtype, scratch
+        size, self.products = products.core.size, products
+        self._width, self._on_disk = width or max(size, 1), scratch is not None
+        how = size, self._width, products.dtype, scratch or Scratch(None)
         self.matrix = PanelMatrix(*how)
         self._next = PanelMatrix(*how) if omega is None else self.matrix
-        self._single = _single(products.core)
+        self._single = products.core.single
         self._factors = np.array([decay, 1.0 if omega is None else omega, 1.0], products.dtype)
-        at = np.flatnonzero(self._single)
-        self.matrix.panels[at // width, at, at % width] = 1
+        if start is None:
+            at = np.flatnonzero(self._single)
+            self.matrix.panels[at // self._width, at, at % self._width] = 1
+        else:
+            self.matrix.panels = start[np.newaxis]
 
     def __call__(self) -> ExactSweep:
-        """Make one sweep; a plain sweep is two passes over the file."""
+        """Make one sweep; a plain sweep on disk is two passes over the file."""
         change, diagonal, in_place = 0.0, self.matrix.diagonal(), self._next is self.matrix
-        if not in_place:
+        streamed = self._on_disk and not in_place
+        if streamed:
             self._multiply()
         for number in range(self.matrix.panels.shape[0]):
             low = number * self._width
             for first in range(low, min(low + self._width, self.matrix.size), self.products.width):
                 end = min(first + self.products.width, low + self._width, self.matrix.size)
-                turned = (
-                    self.products.gathered(first, end, self.matrix.panels)
-                    if in_place
-                    else self._turned(first, end)
-                )
-                panel = self.products.times(turned, end)
+                if streamed:
+                    panel = self.products.times(self._turned(first, end), end)
+                else:
+                    panel = self.products.panel(first, end, self.matrix.panels)
                 self.products.add_shared(first, end, diagonal, panel)
                 change = max(change, self._settle(first, panel))
                 if in_place:
@@ -176,12 +130,11 @@ class PanelSweeps:
 
     def _multiply(self) -> None:
         """Write W S to the other matrix."""
-        links, weights, width = self.products.core.links, self.products.weights, self._width
+        links, width = self.products.links, self._width
         for panel, out in zip(self.matrix.panels, self._next.panels, strict=True):
 
             def part(low: int, high: int, panel: Matrix = panel, out: Matrix = out) -> None:
-                offsets = links.offsets[low : high + 1]
-                allpairs.multiply(offsets, links.columns, weights, panel, 0, width, out[low:high])
+                allpairs.multiply(*links.part(low, high), panel, 0, width, out[low:high])
 
             self.products.team.split(part, self.matrix.size, links.offsets)
             evict(self.matrix.panels, self._next.panels)
@@ -209,15 +162,16 @@ class PanelSweeps:
 
         def part(low: int, high: int) -> float:
             change = 0.0
-            for other in range(low, high):
+            for other in range(low // width, -(-high // width)):
                 begin = other * width
-                where = np.array([first, column, begin, min(begin + width, end), begin])
+                rows = max(low, begin), min(high, begin + width)
+                where = np.array([first, column, *rows, begin])
                 lower = self._next.panels[other][first:end]
                 made = allpairs.settle(panel, old, upper, lower, where, self._single, self._factors)
                 change = max(change, float(made))
             return change
 
-        found: float = max(self.products.team.split(part, number + 1, aligned=1))
+        found: float = max(self.products.team.split(part, end))
         return found
 
 
@@ -246,10 +200,11 @@ class CoupledSweeps:
         core = products.core
         self._sizes = np.diff(core.shared.offsets).astype(products.dtype)
         # Undo the normalization of weights, as the formula divides by |I(v)| only once.
-        products.weights *= np.repeat(self._sizes, np.diff(core.links.offsets))
-        self.matrix = identity(products)
+        weights = products.links.weights
+        weights *= np.repeat(self._sizes, np.diff(core.links.offsets))
+        self.matrix = np.diag(core.single.astype(products.dtype))
         self._parts = np.empty_like(self.matrix)
-        self._single = _single(core)
+        self._single = core.single
 
     def __call__(self) -> ExactSweep:
         """Make one sweep."""
@@ -264,15 +219,8 @@ class CoupledSweeps:
         core, size = self.products.core, self.products.core.size
         turned = self.products.gathered(first, end, [self.matrix])
         panel = self.products.times(turned, size)
-        allpairs.subtract_shared(
-            core.shared.offsets[first : end + 1],
-            core.shared.columns,
-            core.spread.offsets,
-            core.spread.columns,
-            core.owners,
-            turned,
-            panel,
-        )
+        rows, spread = core.shared.part(first, end)[:2], core.spread.part(0, core.spread.rows)[:2]
+        allpairs.subtract_shared(rows, spread, core.owners, turned, panel)
         parts, sizes = self._parts[:, first:end], self._sizes[first:end]
 
         def divide(low: int, high: int) -> None:
@@ -284,8 +232,7 @@ class CoupledSweeps:
         core = self.products.core
         return float(
             allpairs.combine_shared(
-                core.shared.offsets[low : high + 1],
-                core.shared.columns,
+                core.shared.part(low, high)[:2],
                 (core.spread.offsets, core.spread.columns, self._single),
                 low,
                 self._sizes,

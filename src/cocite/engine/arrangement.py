@@ -46,11 +46,9 @@ def words_of(
 ) -> tuple[NDArray[np.uint32], Weights]:
     """Encode sorted links as words; return the words, and a weight per word."""
     words = np.empty(2 * keys.size, np.uint32)
-    count = int(scan.arrange(keys, words))
-    beside = np.empty(count if weights.size else 0, np.float32)
-    if weights.size:
-        rank_blocks.arrange_weights(keys, weights, beside)
-    return words[:count], beside
+    beside = np.empty(2 * weights.size, np.float32)
+    count = int(scan.arrange(keys, weights, words, beside))
+    return words[:count], beside[:count]
 
 
 @dataclass(frozen=True)

@@ -2,15 +2,12 @@
 
     step s    every block receives the messages of step s - 1 (arrive, meet), moves its live tokens
               (leave), and sends a message to every block: tokens, and records of meetings
-    then      the messages of step s - 1 are dropped, and step s + 1 begins
 
 A :class:`BlockWalker` stores the rows of one block and may run in another process. The steps are
 those of the walk on disk (``engine/walk_blocks.py``), so samples are byte-identical. The conductor,
 :class:`BlocksWalk`, counts live tokens and bytes sent. A block needs memory for its rows, a
-``BlockPart``, and per sample 24 bytes per token and 12 per record.
-
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3: hosts own nodes, and "the
-tokens are transferred on the network to their new owner", which merges those that have met.
+``BlockPart``, and per sample 24 bytes per token and 12 per record. Source: Fogaras, Racz, *Scaling
+link-based similarity search*, 2.1.3: tokens move to the hosts that own their nodes.
 """
 
 from __future__ import annotations

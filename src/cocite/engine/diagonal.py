@@ -2,21 +2,16 @@
 
     S = sum over l of c**l Q**l D (Q')**l,      D(w) = 1 - c * mean of S over pairs of in-neighbors
 
-The first diagonal D' is 1 - c / d. Each sweep computes lower and upper bounds on the residual
-r(v) = S'(v, v) - 1 (``kernels/linear.py``), which is 0 for the exact diagonal, then sets
+The first diagonal D' is 1 - c / d. Each sweep bounds the residual r(v) = S'(v, v) - 1, which is 0
+for the exact diagonal (``kernels/linear.py``), then sets
 
     D'(v)  <-  D'(v) - r(v) + c / d(v)**2 * sum of r over in-neighbors of v
 
-Only pairs of different in-neighbors contribute to the remaining residual, which is usually smaller
-by a factor of ten or more. If it is not, for example with a decay near 1, up to twelve more sweeps
-follow, each of which mixes the last few moves. A final sweep only computes the bounds: scores
-computed with D' are between s (1 + low) and s (1 + high), where low and high are the extremes of r.
-The result does not depend on the number of threads.
-
-Each node costs one short backward run for the limits, and per sweep one forward run over hundreds
-to thousands of links. Memory is 120 bytes per node, and 24 per node and thread.
-Source: Maehara, Kusumi, Kawarabayashi 2014 (the linearized form); Anderson 1965 (mixing). The
-correction and the bounds are new.
+The remaining residual is usually smaller by a factor of ten or more. If it is not, for example with
+a decay near 1, up to twelve more sweeps mix the last few moves. Scores computed with D' are between
+s (1 + low) and s (1 + high), the extremes of r. Threads do not change the result. Memory is 120
+bytes per node, and 24 per node and thread. Source: Maehara, Kusumi, Kawarabayashi 2014 (the
+linearized form); Anderson 1965 (mixing). The correction and the bounds are new.
 """
 
 from __future__ import annotations

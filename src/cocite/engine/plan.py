@@ -5,8 +5,7 @@
     in blocks      any budget of some MB              x and y are read and written sequentially
 
 In blocks, half of each thread's share is for the block's accumulators, and half buffers sequential
-reads. A scan reads x once per block, and the number of blocks is proportional to the size of y
-divided by the budget:
+reads. The number of blocks is proportional to the size of y divided by the budget:
 
     bytes read per scan  = blocks * size of x + 4 to 8 per link
     bytes of scratch     = size of x + size of y + 8 per link

@@ -2,20 +2,15 @@
 
     y[v] = start[v] (+) x[u1] (+) x[u2] (+) ...      u1 < u2 < ... the in-neighbors of v
 
-(+) is a :class:`Fold`: sum, min or max. ``start`` defaults to the fold's identity, so nodes without
-in-links get the identity. x has one value per node, or a row of *lanes* of up to 64 bytes, a cache
-line: 16 samples of 32 bits take about three times as long as one. Float sums are accumulated in
-float64 and rounded once; sums of uint32 are modulo 2**32. Min and max ignore NaN in x.
-
-In memory, ranges of destinations are distributed over all cores. With less memory, links are read
-from disk sequentially. With even less, x and y are files, and destination blocks are scanned one by
-one, with links sorted by source (``engine/arrangement.py``). Each y[v] is combined in ascending
-order of source, so results are bit-identical for any number of threads, blocks and memory budget.
+(+) is a :class:`Fold`. x has one value per node, or a row of *lanes* of up to 64 bytes, a cache
+line. Float sums are accumulated in float64 and rounded once; sums of uint32 are modulo 2**32. Min
+and max ignore NaN in x. ``engine/plan.py`` decides where links, x and y are. Each y[v] is combined
+in ascending order of source, so results are bit-identical for any number of threads, blocks and
+memory budget.
 
 A scan costs O(links * lanes): 3 ns per link for 16 lanes of 32 bits in memory, 1.5 to 3.5 times as
-much in blocks (``engine/plan.py``).
-Source: Haveliwala, *Efficient computation of PageRank*, 3; with min, Fogaras, Racz, *Scaling
-link-based similarity search*, 2.3.1.
+much in blocks. Source: Haveliwala, *Efficient computation of PageRank*, 3; with min, Fogaras, Racz,
+*Scaling link-based similarity search*, 2.3.1.
 """
 
 from __future__ import annotations

@@ -2,18 +2,13 @@
 
 At every step, each live token moves to one in-neighbor, tokens that meet merge, and tokens at nodes
 without in-links end. The result is the sample's fingerprint graph: for each node that met a smaller
-one, the smallest node in the first group that it met, and the step. Out of core, the graph is cut
-into destination *blocks*: a block's tokens move, and its memory pages are released, before the next
-block is read. Randomness is keyed by (seed, sample, step, node), so a sample depends only on the
-graph, the seed and the sample number.
-
-With links by both ends (``Links.back``), all walkers of a sample move in the same random direction
-at each step: along the links with probability ``in_share``, otherwise against them.
+one, the smallest node in the first group that it met, and the step. Out of core, a destination
+*block*'s tokens move, and its memory pages are released, before the next block is read. Randomness
+is keyed by (seed, sample, step, node).
 
 A sample costs O(live steps), about 2 per node on web graphs for length 10. The weighted step takes
 log(in-degree) times as long; argmin and clock also read all in-links of nodes with tokens. Memory
-is 25 bytes per node.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 and 2.2.3.
+is 25 bytes per node. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3, 2.2.3.
 """
 
 from __future__ import annotations
@@ -62,7 +57,7 @@ class StepDraws(NamedTuple):
 
 
 class Mover:
-    """Moves tokens one step along the links; allocates almost nothing."""
+    """Moves tokens one step along the links; allocates almost nothing. Not thread-safe."""
 
     def __init__(
         self,
@@ -74,7 +69,13 @@ class Mover:
         weights: StepWeights | None = None,
         in_share: float = 1.0,
     ) -> None:
-        """See :class:`Walker`."""
+        """Prepare walks along ``links``, a graph's ``in_links`` or ``out_links``.
+
+        If ``links.back`` exists, a step follows ``links`` with probability ``in_share``, otherwise
+        ``back``. ``blocks`` are the first nodes of all blocks but the first, ascending. ``turn`` is
+        added to the step number of draws, so that walks with different turns are independent.
+        ``weights`` come from ``step_weights``; a weighted step computes them by default.
+        """
         if weights is None and step.weighted:
             weights = step_weights(links, step)
         if weights is not None and weights.step is not step:
@@ -82,9 +83,8 @@ class Mover:
                 f"the weights are for the {weights.step.value} step, but the walk uses the "
                 f"{step.value} step"
             )
-        self._links, self._weights = links, weights
-        cuts = [0, *blocks, links.nodes]
-        self._blocks = [(np.uint32(a), np.uint32(b)) for a, b in pairwise(cuts)]
+        self.links, self._weights = links, weights
+        self.cuts = np.array([0, *blocks, links.nodes], np.uint32)
         self._step, self._seed, self._turn = step, np.uint64(seed), np.uint64(turn)
         self._bits = np.uint64(random.order_bits(links.nodes))
         self._drawn: StepDraws | None = None
@@ -95,12 +95,16 @@ class Mover:
     ) -> None:
         """Move a sample's tokens from nodes ``at`` to ``out``, an array of equal length."""
         move = self.kernel(sample, step)
-        for block in self._blocks:
+        for block in pairwise(self.cuts):
             move(at, out, *block)
-            if len(self._blocks) > 1:
-                self._links.evict()
-                if self._weights is not None:
-                    evict(self._weights.values)
+            if self.cuts.size > 2:
+                self.evict()
+
+    def evict(self) -> None:
+        """Release the memory of links and weights on disk."""
+        self.links.evict()
+        if self._weights is not None:
+            evict(self._weights.values)
 
     def _draws(self, sample: int) -> StepDraws:
         """Return a sample's draws for all steps: on small graphs, a step is faster than a call."""
@@ -123,15 +127,15 @@ class Mover:
 
     def along(self, sample: int, step: int) -> Links:
         """Return the links that a step follows, in the direction drawn."""
-        if self._links.back is None:
-            return self._links
+        if self.links.back is None:
+            return self.links
         drawn = int(random.draw(self._key(sample, step), NOWHERE))
-        return self._links if drawn >> 11 < self._in_share * 2**53 else self._links.back
+        return self.links if drawn >> 11 < self._in_share * 2**53 else self.links.back
 
     def against(self, sample: int, step: int) -> Links | None:
         """Return a step's links, grouped by the other end; None unless the mover has both ends."""
-        back = self._links.back
-        return self._links if back is self.along(sample, step) else back
+        back = self.links.back
+        return self.links if back is self.along(sample, step) else back
 
     def kernel(self, sample: int, step: int) -> Move:
         """Return a step as a function of (at, out, first node of a block, end of the block)."""
@@ -157,28 +161,9 @@ AfterStep = Callable[[int, NDArray[np.uint32], NDArray[np.uint32]], None]
 class Walker:
     """Computes samples. Not thread-safe, because of scratch memory."""
 
-    def __init__(
-        self,
-        links: Links,
-        step: Step,
-        length: int,
-        seed: int,
-        blocks: Sequence[int] = (),
-        turn: int = 0,
-        *,
-        weights: StepWeights | None = None,
-        in_share: float = 1.0,
-    ) -> None:
-        """Prepare walks along ``links``, a graph's ``in_links`` or ``out_links``.
-
-        If ``links.back`` exists, a step follows ``links`` with probability ``in_share``, otherwise
-        ``back``. ``blocks`` are the first nodes of all blocks but the first, ascending. ``turn`` is
-        added to the step number of draws, so that walks with different turns are independent.
-        ``weights`` come from ``step_weights``; a weighted step computes them by default.
-        """
-        self._move = Mover(links, step, seed, blocks, turn, weights, in_share)
-        self._length = length
-        nodes = links.nodes
+    def __init__(self, mover: Mover, length: int) -> None:
+        self._move, self._length = mover, length
+        nodes = mover.links.nodes
         self._at, self._head, self._arrived, self._owner, self._parent, self._extent = (
             np.empty(nodes, np.uint32) for _ in range(6)
         )
@@ -241,9 +226,7 @@ Nodes = NDArray[np.uint32]
 
 
 def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.uint8]:
-    """Return uint8[nodes.size], the step at which each walk first meets the first node's walk: 0
-    for the first node, 255 for no meeting.
-    """
+    """Return the steps at which walks first meet the first node's: 0 for itself, 255 for none."""
     times = np.full(nodes.size, NEVER, np.uint8)
     times[0] = 0
     at, who, arrived = nodes.copy(), np.arange(nodes.size, dtype=np.uint32), np.empty_like(nodes)

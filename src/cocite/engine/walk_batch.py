@@ -3,22 +3,17 @@
     step      for each block:         read its links once; the tokens of all samples in it move
               for each sample:        merge tokens at the same node
 
-If the graph exceeds memory, walks of single samples (``engine/walk.py``) read the graph for every
-step of every sample. Here, a scratch file stores a sample's tokens (node, head, members) and
-records of meetings between blocks, 12 bytes each. Few tokens are left after the first step, so a
-sample reads and writes 40 bytes per live token instead of the graph. Threads share a block; each
-moves or merges the tokens of one sample. Samples are byte-identical. On cnr-2000, the walk with all
-tokens in files (``engine/walk_blocks.py``) takes 1.4 to 1.9 times as much processor time.
-
-Memory is 25 bytes per node and thread, and a block. Scratch is at most 28 bytes per node and
-sample, 10 to 20 on web graphs.
-Source: Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the
-web graph*, 2.2.
+If the graph exceeds memory, walks of single samples read the graph for every step of every sample.
+Here, a scratch file stores a sample's tokens and records of meetings, 12 bytes each, so a sample
+reads and writes 40 bytes per live token instead. Threads share a block. Samples are byte-identical.
+On cnr-2000, the walk with all tokens in files (``engine/walk_blocks.py``) takes 1.4 to 1.9 times as
+much processor time. Memory is 25 bytes per node and thread, and a block. Source: Fogaras, Racz, *A
+scalable randomized method to compute link-based similarity rank on the web graph*, 2.2.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
@@ -28,12 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.cluster import Team
-from cocite.constants import NOWHERE, Step
+from cocite.constants import NOWHERE
 from cocite.engine.walk import FingerprintGraph, Move, Mover, count_up
-from cocite.engine.weights import StepWeights
-from cocite.graph.blocks import Links
 from cocite.kernels import walk_blocks
-from cocite.storage import evict
 from cocite.storage.spool import ScratchFile
 
 TOGETHER = 16
@@ -69,24 +61,11 @@ class WalkerGroup:
     """Computes up to ``together`` samples at a time, which ``walkers`` return."""
 
     def __init__(
-        self,
-        links: Links,
-        step: Step,
-        length: int,
-        seed: int,
-        blocks: Sequence[int],
-        turn: int = 0,
-        *,
-        together: int,
-        threads: int,
-        folder: Path,
-        weights: StepWeights | None = None,
-        in_share: float = 1.0,
+        self, mover: Mover, length: int, *, together: int, threads: int, folder: Path
     ) -> None:
-        """See :class:`~cocite.engine.walk.Walker`; scratch files go to ``folder``."""
-        self._links, self._weights, self._length = links, weights, length
-        self._mover = Mover(links, step, seed, blocks, turn, weights, in_share)
-        self._cuts = np.array([0, *blocks, links.nodes], np.uint32)
+        """Scratch files go to ``folder``."""
+        self._mover, self._links, self._cuts = mover, mover.links, mover.cuts
+        self._length = length
         home = np.empty(_HOME_WORDS, np.uint32)
         walk_blocks.make_home(self._cuts, home)
         self._spare = [
@@ -95,7 +74,7 @@ class WalkerGroup:
         ]
         self._states: dict[int, _BatchState] = {}
         self.walkers = [
-            GroupWalker(self._states, links.nodes, self._cuts, home) for _ in range(threads)
+            GroupWalker(self._states, self._links.nodes, self._cuts, home) for _ in range(threads)
         ]
 
     def __call__(self, samples: range) -> None:
@@ -129,9 +108,7 @@ class WalkerGroup:
             if tokens * FEW > last - first:
                 self._links.fetch(first, last)
             each(partial(GroupWalker.leave, step=step, block=block))
-            self._links.evict()
-            if self._weights is not None:
-                evict(self._weights.values)
+            self._mover.evict()
         each(partial(GroupWalker.arrive, step=step, last=step == self._length))
 
 

@@ -6,14 +6,10 @@
 
 Tokens and records are rows of three words (``kernels/walk_blocks.py``) in spools: files, if one
 process handles all blocks in turn (:class:`ExternalWalker`), or memory, if blocks exchange messages
-(``engine/carriers.py``). A block reads only its own links and the rows sent to it, in ascending
-order of head, so both give the same bytes. Tokens merge only on arrival, because the survivor
-depends on tokens from other blocks.
-
-Merging costs O(log blocks) per token. Memory is 13 bytes per node in the largest block, and 64 for
-each of ``rows`` rows in transit.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3 (sorting, merging, and hosts
-that own nodes) and 2.2.3.
+(``engine/carriers.py``). A block reads rows in ascending order of head, so both give the same
+bytes. Merging costs O(log blocks) per token. Memory is 13 bytes per node in the largest block, and
+64 for each of ``rows`` rows in transit. Source: Fogaras, Racz, *Scaling link-based similarity
+search*, 2.1.3 (sorting, merging, and hosts that own nodes) and 2.2.3.
 """
 
 from __future__ import annotations
@@ -26,13 +22,10 @@ from typing import Any, Generic, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import MAX_LENGTH, NOWHERE, Step
+from cocite.constants import MAX_LENGTH, NOWHERE
 from cocite.engine.walk import Move, Mover, count_up
 from cocite.engine.walk_batch import FEW
-from cocite.engine.weights import StepWeights
-from cocite.graph.blocks import Links
 from cocite.kernels import walk_blocks
-from cocite.storage import evict
 from cocite.storage.spool import Spool
 
 BLOCK_NODE = 13
@@ -127,32 +120,12 @@ class Dealer:
 
 
 class BlockPart:
-    """The walk within one block at a time.
+    """The walk within one block of ``mover`` at a time, whose links need only those blocks."""
 
-    ``links`` needs only the rows of the blocks processed; ``cuts`` uint32[blocks + 1] are the first
-    nodes of all blocks, and the number of nodes.
-    """
-
-    def __init__(
-        self,
-        links: Links,
-        step: Step,
-        length: int,
-        seed: int,
-        cuts: NDArray[np.uint32],
-        rows: int,
-        turn: int = 0,
-        *,
-        largest: int | None = None,
-        weights: StepWeights | None = None,
-        in_share: float = 1.0,
-    ) -> None:
-        """Allocate buffers for ``rows`` rows and blocks of up to ``largest`` nodes, by default all.
-        Other parameters are as in ``Walker``.
-        """
-        self._length, blocks = length, [int(c) for c in cuts[1:-1]]
-        self._mover = Mover(links, step, seed, blocks, turn, weights, in_share)
-        self.cuts = cuts
+    def __init__(self, mover: Mover, length: int, rows: int, largest: int | None = None) -> None:
+        """Allocate buffers for ``rows`` rows and blocks of up to ``largest`` nodes (None: any)."""
+        self._mover, self._length = mover, length
+        self.cuts = cuts = mover.cuts
         nodes = int(np.diff(cuts).max()) if largest is None else largest
         self.rooms = Rooms(nodes, cuts.size - 1, rows)
         self.dealer = Dealer(cuts, self.rooms.dealt)
@@ -309,27 +282,17 @@ class ExternalWalker:
 
     def __init__(
         self,
-        links: Links,
-        step: Step,
+        mover: Mover,
         length: int,
-        seed: int,
-        blocks: Sequence[int],
         directory: Path,
         rows: int,
-        turn: int = 0,
-        *,
         together: int = 1,
         points: bool = False,
-        weights: StepWeights | None = None,
-        in_share: float = 1.0,
     ) -> None:
-        """Prepare the walk with at most ``rows`` rows in memory; ``points`` records points. Other
-        parameters are as in ``Walker``.
-        """
-        self._links, self._weights, self._length = links, weights, length
-        self.cuts = np.array([0, *blocks, links.nodes], np.uint32)
-        walk = links, step, length, seed, self.cuts, rows, turn
-        self._part = BlockPart(*walk, weights=weights, in_share=in_share)
+        """Prepare the walk with at most ``rows`` rows in memory; ``points`` records points."""
+        self._mover, self._links, self.cuts = mover, mover.links, mover.cuts
+        self._length = length
+        self._part = BlockPart(mover, length, rows)
         self.rooms, self.dealer = self._part.rooms, self._part.dealer
         self.together = together
         self._free = [
@@ -364,9 +327,7 @@ class ExternalWalker:
                     self._links.fetch(int(self.cuts[block]), int(self.cuts[block + 1]))
                 for state in living.values():
                     state.tokens += self._part.turn(state, block, step)
-                self._links.evict()
-                if self._weights is not None:
-                    evict(self._weights.values)
+                self._mover.evict()
             self._part.send_records(step)
             for state in living.values():
                 state.arrived, state.going = state.going, state.arrived

@@ -48,9 +48,7 @@ def inverse_degrees(degrees: NDArray[np.uint32]) -> NDArray[np.float32]:
 
 
 def idf_weights(degrees: NDArray[np.uint32], nodes: int) -> NDArray[np.float32]:
-    """Return inverse document frequencies, log((nodes + 1) / degree), float32[nodes]. All are
-    positive; degrees of 0 count as 1.
-    """
+    """Return log((nodes + 1) / degree), float32[nodes], all positive; degrees of 0 count as 1."""
     return np.log((nodes + 1.0) / np.maximum(degrees, 1)).astype(np.float32)
 
 

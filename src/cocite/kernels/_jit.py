@@ -6,7 +6,7 @@ Kernels therefore use typed constants, and truncate explicitly to 32 bits.
 
 from __future__ import annotations
 
-from typing import Any, cast
+from typing import Any
 
 import numba
 from llvmlite import ir
@@ -86,29 +86,21 @@ def _hint(builder: Any, address: Any) -> None:
 
 
 @intrinsic
-def _prefetch(typing_context: Any, array: Any, index: Any) -> Any:
-    signature = types.void(array, types.uint64)
+def prefetch(typing_context: Any, array: Any, index: Any) -> Any:
+    """Prefetch the cache line of ``array[index]``. Invalid addresses never fault."""
 
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         view = context.make_array(sig.args[0])(context, builder, args[0])
-        address = builder.gep(view.data, [args[1]])
-        _hint(builder, address)
+        _hint(builder, builder.gep(view.data, [args[1]]))
         return context.get_dummy_value()
 
-    return signature, codegen
-
-
-@numba.njit(inline="always")
-def prefetch(array: Any, index: Any) -> None:
-    """Prefetch the cache line of ``array[index]``. Invalid addresses never fault."""
-    _prefetch(array, index)
-
-
-prefetch = cast(Any, prefetch)
+    return types.void(array, types.uint64), codegen
 
 
 @intrinsic
-def _prefetch_at(typing_context: Any, address: Any, index: Any) -> Any:
+def prefetch_at(typing_context: Any, address: Any, index: Any) -> Any:
+    """Prefetch the word that ``word_at`` reads."""
+
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         words = builder.inttoptr(args[0], ir.PointerType(ir.IntType(32)))
         _hint(builder, builder.gep(words, [args[1]]))
@@ -117,17 +109,14 @@ def _prefetch_at(typing_context: Any, address: Any, index: Any) -> Any:
     return types.void(types.uint64, types.uint64), codegen
 
 
-@numba.njit(inline="always")
-def prefetch_at(address: Any, index: Any) -> None:
-    """Prefetch the word that ``word_at`` reads."""
-    _prefetch_at(address, index)
-
-
-prefetch_at = cast(Any, prefetch_at)
-
-
 @intrinsic
-def _word_at(typing_context: Any, address: Any, index: Any) -> Any:
+def word_at(typing_context: Any, address: Any, index: Any) -> Any:
+    """Return element ``index`` of the uint32 array at ``address``; both arguments are uint64.
+
+    Kernels that read several mapped files use addresses, because tuples of different lengths are
+    different types. The caller keeps the files mapped.
+    """
+
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         words = builder.inttoptr(args[0], ir.PointerType(ir.IntType(32)))
         return builder.load(builder.gep(words, [args[1]]))
@@ -135,21 +124,10 @@ def _word_at(typing_context: Any, address: Any, index: Any) -> Any:
     return types.uint32(types.uint64, types.uint64), codegen
 
 
-@numba.njit(inline="always")
-def word_at(address: Any, index: Any) -> Any:
-    """Return element ``index`` of the uint32 array at ``address``; both arguments are uint64.
-
-    Kernels that read several mapped files use addresses, because tuples of different lengths are
-    different types. The caller keeps the files mapped.
-    """
-    return _word_at(address, index)
-
-
-word_at = cast(Any, word_at)
-
-
 @intrinsic
-def _long_at(typing_context: Any, address: Any, offset: Any) -> Any:
+def long_at(typing_context: Any, address: Any, offset: Any) -> Any:
+    """Return the uint64, possibly unaligned, ``offset`` bytes after ``address`` (both uint64)."""
+
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         where = builder.add(args[0], args[1])
         return builder.load(builder.inttoptr(where, ir.PointerType(ir.IntType(64))), align=1)
@@ -157,44 +135,21 @@ def _long_at(typing_context: Any, address: Any, offset: Any) -> Any:
     return types.uint64(types.uint64, types.uint64), codegen
 
 
-@numba.njit(inline="always")
-def long_at(address: Any, offset: Any) -> Any:
-    """Return the uint64, possibly unaligned, ``offset`` bytes after ``address`` (both uint64)."""
-    return _long_at(address, offset)
-
-
-long_at = cast(Any, long_at)
-
-
 @intrinsic
-def _ones(typing_context: Any, word: Any) -> Any:
+def ones(typing_context: Any, word: Any) -> Any:
+    """Count the 1 bits of a uint64."""
+
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.ctpop(args[0])
 
     return types.uint64(types.uint64), codegen
 
 
-@numba.njit(inline="always")
-def ones(word: Any) -> Any:
-    """Count the 1 bits of a uint64."""
-    return _ones(word)
-
-
-ones = cast(Any, ones)
-
-
 @intrinsic
-def _leading_zeros(typing_context: Any, word: Any) -> Any:
+def leading_zeros(typing_context: Any, word: Any) -> Any:
+    """Count the leading zero bits of a uint64 (64 for 0)."""
+
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         return builder.ctlz(args[0], ir.Constant(ir.IntType(1), 0))
 
     return types.uint64(types.uint64), codegen
-
-
-@numba.njit(inline="always")
-def leading_zeros(word: Any) -> Any:
-    """Count the leading zero bits of a uint64 (64 for 0)."""
-    return _leading_zeros(word)
-
-
-leading_zeros = cast(Any, leading_zeros)

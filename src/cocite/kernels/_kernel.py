@@ -1,18 +1,14 @@
 """Load the compiled kernels, and call them.
 
 ``@kernel`` marks functions that Python calls, ``@helper`` functions that kernels call, ``@shared``
-functions that both call. Annotations give the types (``kernels/_types.py``).
+functions that both call. Annotations give the types (``kernels/_types.py``). The build compiles all
+kernels with Numba into one library per processor type (``hatch_build.py``); kernels are called
+through ctypes without the interpreter lock. This needs neither Numba nor a compiler, and loads no
+code from user-writable directories. With ``COCITE_JIT=1``, Numba compiles functions when called.
 
-The build compiles all kernels with Numba into one library per processor type (``hatch_build.py``).
-At the first call of a kernel, this module loads the library; it calls kernels through ctypes
-without the interpreter lock. It needs neither Numba nor a compiler, and loads no code from
-user-writable directories. With ``COCITE_JIT=1``, Numba compiles functions when called
-(``kernels/_jit.py``).
-
-Arrays are passed as Python objects. The library reads address, dimensions, type and flags from
-NumPy's array struct, whose layout is the same in all releases, and returns ``MISMATCH`` if they
-differ from the declaration. The library does not use Python's C API, so one build serves all
-versions of Python. A call costs one to two microseconds.
+The library reads address, dimensions, type and flags from NumPy's array struct, whose layout is the
+same in all releases, and returns ``MISMATCH`` if they differ from the declaration. It does not use
+Python's C API, so one build serves all versions of Python. A call costs one to two microseconds.
 """
 
 from __future__ import annotations

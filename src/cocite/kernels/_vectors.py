@@ -7,7 +7,8 @@ times as long for 16 lanes of 32 bits.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from functools import partial
+from typing import Any
 
 from llvmlite import ir
 from numba.core import types
@@ -26,14 +27,9 @@ def _add(builder: Any, old: Any, new: Any, floating: bool) -> Any:
     return builder.fadd(old, new) if floating else builder.add(old, new)
 
 
-def _smaller(builder: Any, old: Any, new: Any, floating: bool) -> Any:
+def _preferred(sign: str, builder: Any, old: Any, new: Any, floating: bool) -> Any:
     compare = builder.fcmp_ordered if floating else builder.icmp_unsigned
-    return builder.select(compare("<", new, old), new, old)
-
-
-def _larger(builder: Any, old: Any, new: Any, floating: bool) -> Any:
-    compare = builder.fcmp_ordered if floating else builder.icmp_unsigned
-    return builder.select(compare(">", new, old), new, old)
+    return builder.select(compare(sign, new, old), new, old)
 
 
 def _vector_at(context: Any, builder: Any, kind: Any, array: Any, index: Any, lanes: int) -> Any:
@@ -66,9 +62,9 @@ def _row_operation(combine: Combine) -> Any:
     return intrinsic(operation)
 
 
-row_sum = cast(Any, _row_operation(_add))
-row_min = cast(Any, _row_operation(_smaller))
-row_max = cast(Any, _row_operation(_larger))
+row_sum = _row_operation(_add)
+row_min = _row_operation(partial(_preferred, "<"))
+row_max = _row_operation(partial(_preferred, ">"))
 
 
 # -- planes of bits ----------------------------------------------------------------------
@@ -92,7 +88,7 @@ def _splat(builder: Any, value: Any, vector: Any) -> Any:
 
 
 @intrinsic
-def _differ(typing_context: Any, into: Any, words: Any, at: Any, same: Any) -> Any:
+def differ(typing_context: Any, into: Any, words: Any, at: Any, same: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         target = _pointer(context, builder, sig.args[0], args[0], None, _PLANE)
         plane = builder.load(
@@ -106,7 +102,7 @@ def _differ(typing_context: Any, into: Any, words: Any, at: Any, same: Any) -> A
 
 
 @intrinsic
-def _agree(typing_context: Any, into: Any) -> Any:
+def agree(typing_context: Any, into: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         target = _pointer(context, builder, sig.args[0], args[0], None, _PLANE)
         builder.store(builder.not_(builder.load(target, align=4)), target, align=4)
@@ -116,7 +112,7 @@ def _agree(typing_context: Any, into: Any) -> Any:
 
 
 @intrinsic
-def _count_in(typing_context: Any, plane: Any, at: Any, carry: Any) -> Any:
+def count_in(typing_context: Any, plane: Any, at: Any, carry: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         target = _pointer(context, builder, sig.args[0], args[0], args[1], _PLANE)
         rest = _pointer(context, builder, sig.args[2], args[2], None, _PLANE)
@@ -129,7 +125,7 @@ def _count_in(typing_context: Any, plane: Any, at: Any, carry: Any) -> Any:
 
 
 @intrinsic
-def _spread(typing_context: Any, found: Any, at: Any, bits: Any, worth: Any) -> Any:
+def spread(typing_context: Any, found: Any, at: Any, bits: Any, worth: Any) -> Any:
     def codegen(context: Any, builder: Any, sig: Any, args: Any) -> Any:
         target = _pointer(context, builder, sig.args[0], args[0], args[1], _FOUND)
         chosen = builder.bitcast(args[2], ir.VectorType(ir.IntType(1), _SPREAD))
@@ -139,7 +135,3 @@ def _spread(typing_context: Any, found: Any, at: Any, bits: Any, worth: Any) -> 
         return context.get_dummy_value()
 
     return types.void(found, types.uint64, types.uint32, types.uint64), codegen
-
-
-differ, agree = cast(Any, _differ), cast(Any, _agree)
-count_in, spread = cast(Any, _count_in), cast(Any, _spread)

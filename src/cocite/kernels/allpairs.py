@@ -1,17 +1,16 @@
 """All-pairs kernels: sparse times dense matrix, and the update of scores.
 
-The score matrix S is symmetric. W S W' is computed in blocks of columns: rows of W S are sums of
-whole rows of S; they are transposed and multiplied by W again, as sums of rows of a narrow panel.
+The score matrix S is symmetric. W S W' is computed in blocks of columns:
 
     rows   = W[block] S              float[width, n]      multiply
     turned = rows'                   float[n, width]      transpose
     panel  = W[: end] turned         float[end, width]    multiply, add_shared
 
 Only the half above the diagonal is computed; ``settle`` writes it to both halves. Links are int64
-offsets, uint32 sources, and weights of the matrix type. Adding four rows at a time takes a quarter
-of the passes and roundings. Values are summed in the order of links, so threads, blocks and panels
-do not change a bit. Each link and column costs one fused multiply-add: 10 to 14 billion per second
-and core while the panel (n * width values) fits the cache. Source: Yu et al. 2011, 4.1.2.
+offsets, uint32 sources, and weights of the matrix type. Values are summed in the order of links,
+four rows at a time, so threads, blocks and panels do not change a bit. Each link and column costs
+one multiply-add: 10 to 14 billion per second and core while the panel fits the cache. Source: Yu et
+al. 2011, 4.1.2.
 """
 
 from __future__ import annotations
@@ -66,29 +65,32 @@ def transpose(rows: Ts2, low: I64, high: I64, out: OutTs2) -> None:
 
 @kernel(T=("F32", "F64"))
 def add_shared(
-    row_offsets: I64s,
-    row_nodes: U32s,
-    row_weights: Ts,
-    column_offsets: I64s,
-    columns: U32s,
-    column_weights: Ts,
+    rows: tuple[I64s, U32s, Ts],
+    columns: tuple[I64s, U32s, Ts],
     excess: Ts,
+    by_row: Bool,
     panel: OutTs2,
 ) -> None:
     """Add to panel[l, i] the sum of excess[v] w_i[v] w_l[v] over row i's non-single nodes v.
 
     Rows i are those of the block; column v lists the rows l that link to v, ascending. Skips rows
-    beyond the panel.
+    beyond the panel. With ``by_row``, the panel is transposed.
     """
-    for i in range(panel.shape[1]):
+    row_offsets, row_nodes, row_weights = rows
+    column_offsets, column_rows, column_weights = columns
+    size = panel.shape[1 if by_row else 0]
+    for i in range(row_offsets.size - 1):
         for link in range(row_offsets[i], row_offsets[i + 1]):
             node = row_nodes[link]
             weight = row_weights[link] * excess[node]
             for place in range(column_offsets[node], column_offsets[node + 1]):
-                row = columns[place]
-                if row >= panel.shape[0]:
+                row = column_rows[place]
+                if row >= size:
                     break
-                panel[row, i] += weight * column_weights[place]
+                if by_row:
+                    panel[i, row] += weight * column_weights[place]
+                else:
+                    panel[row, i] += weight * column_weights[place]
 
 
 @kernel(T=("F32", "F64"))
@@ -136,15 +138,10 @@ def settle(
 
 @kernel(T=("F32", "F64"))
 def subtract_shared(
-    row_offsets: I64s,
-    row_nodes: U32s,
-    column_offsets: I64s,
-    columns: U32s,
-    owners: I64s,
-    turned: Ts2,
-    panel: OutTs2,
+    rows: tuple[I64s, U32s], spread: tuple[I64s, U32s], owners: I64s, turned: Ts2, panel: OutTs2
 ) -> None:
     """Subtract from panel[l, i] the sum of turned[owner of w, i] over common in-neighbors w."""
+    (row_offsets, row_nodes), (column_offsets, columns) = rows, spread
     for i in range(panel.shape[1]):
         for link in range(row_offsets[i], row_offsets[i + 1]):
             node = row_nodes[link]
@@ -156,8 +153,7 @@ def subtract_shared(
 
 @kernel(T=("F32", "F64"))
 def combine_shared(
-    row_offsets: I64s,
-    row_nodes: U32s,
+    rows: tuple[I64s, U32s],
     spread: tuple[I64s, U32s, U8s],
     first: I64,
     sizes: Ts,
@@ -173,7 +169,7 @@ def combine_shared(
     lead to, and which nodes are single. The diagonal of single nodes stays 1. Returns the largest
     change.
     """
-    column_offsets, columns, single = spread
+    (row_offsets, row_nodes), (column_offsets, columns, single) = rows, spread
     common = np.zeros(scores.shape[0], np.int64)
     largest = 0.0
     for i in range(row_offsets.size - 1):

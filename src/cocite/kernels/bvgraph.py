@@ -5,23 +5,18 @@ node x consists of
 
     d                     the number of successors; if it is 0, the list ends here
     r                     0, or the list copies from the list of x - r, which is in the window
-    blocks                if r > 0: their number, and the lengths of runs to copy and to skip
-                          alternately, starting with a copy; all but the first are stored minus 1.
-                          If their number is even, the rest after the last one is copied as well
-    intervals             if successors are missing, and intervals are used: their number, and for
-                          each its start and its length minus the minimum length
+    blocks                if r > 0: their number, and the lengths of runs to copy and to skip in
+                          turn; all but the first are stored minus 1. After an even number, the
+                          rest is copied as well
+    intervals             if used: their number, and each one's start and length minus the minimum
     residuals             all others, ascending
 
 The first number of an ascending run is stored as its distance from x, with the sign in the lowest
-bit; later numbers as the distance from the previous one, minus the smallest possible distance. Each
-kind of number has its own code: unary, gamma, delta, zeta_k, nibble or Golomb.
+bit; later numbers as the distance from the previous one, minus the smallest possible distance.
 
 ``decode`` stops at the end of the input or of the output space, and can resume there. It checks
-every number, because files are untrusted.
-
-Costs about 60 ns per link, and memory for the lists in the window and one chunk. Source: Boldi and
-Vigna, "The WebGraph framework I: compression techniques", WWW 2004; bits and codes as in WebGraph's
-class BVGraph.
+every number, because files are untrusted. Costs about 60 ns per link. Source: Boldi, Vigna 2004,
+*The WebGraph framework I: compression techniques*; bits and codes as in WebGraph's class BVGraph.
 """
 
 from __future__ import annotations
@@ -34,14 +29,7 @@ from cocite.kernels._kernel import helper, kernel, leading_zeros
 from cocite.kernels._types import *
 
 UNARY, GAMMA, DELTA, ZETA, NIBBLE, GOLOMB = range(6)
-CODES = {
-    "UNARY": UNARY,
-    "GAMMA": GAMMA,
-    "DELTA": DELTA,
-    "ZETA": ZETA,
-    "NIBBLE": NIBBLE,
-    "GOLOMB": GOLOMB,
-}
+CODES = {name: code for code, name in enumerate("UNARY GAMMA DELTA ZETA NIBBLE GOLOMB".split())}
 
 NODES, WINDOW, LEAST, K, DEGREE, REFERENCE, BLOCK_COUNT, BLOCK, RESIDUAL = range(9)
 RULES = 9

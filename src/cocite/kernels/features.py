@@ -1,4 +1,4 @@
-"""PageSim kernels: propagate scores along simple paths, and compare lists of features.
+"""Scores propagated along simple paths (PageSim), and comparisons of lists.
 
 ``spread`` follows every simple path of at most r hops from each source. A path passes value * decay
 / degree to each neighbor of its last node. If that is below ``threshold``, the path ends before the
@@ -6,15 +6,13 @@ neighbors are read, so hubs cost nothing; the cut value is recorded for the node
 hops, in integer units, so that sums do not depend on their order. For long paths, a mark on each
 node replaces the search along the path, and the steps of each source are limited.
 
-``gather`` and ``pair`` compare lists of features by min**2 / max. Both add in ascending order of
-features, so their sums are equal to the bit.
+``gather_rows`` and ``pair_rows`` compare lists of features, words or nearest pages by products,
+minima or min**2 / max. Both add in ascending order, so their sums are equal to the bit. ``mark``
+negates a nearest page's value if that page does not list the page in return.
 
 A path costs 1 to 2 ns; a source has at most (1 + decay + ... + decay**r) * value / threshold paths.
-A query takes about 2 ns per list entry read. Source: Lin, King, Lyu, *PageSim*, 4.2 and 5.1.
-
-Lists of nearest pages (``kernels/near.py``): ``mark`` negates a value if the listed page does not
-list the page in return; ``gather_rows`` and ``pair_rows`` compare lists in ascending order of
-shared pages, at 2 ns per entry read. Source: see ``measures/snn.py``.
+A query takes about 2 ns per list entry read. Source: Lin, King, Lyu, *PageSim*, 4.2 and 5.1; for
+nearest pages see ``measures/snn.py``.
 """
 
 from __future__ import annotations
@@ -25,28 +23,19 @@ import numpy as np
 
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
-from cocite.kernels.links import sort_ids
-from cocite.kernels.neighbors import score
+from cocite.kernels.links import add_to, row_of, sort_ids
+from cocite.kernels.neighbors import COSINE, PAGESIM, score
 
 DAMAGED = -1
 TOO_MANY = -1
 
 _ONE64 = np.uint64(1)
-_GRAINS = 1e12
 _PAUSE = 1e8
 """Steps after which a call ends, about 0.3 s, so that a build can be interrupted."""
 _DENSE = 24
 """A row with more than this fraction (1/n) of all nodes is read off the whole array instead of
 being sorted.
 """
-
-
-@helper
-def _arrive(node: Any, value: Any, sums: Any, touched: Any, count: Any) -> Any:
-    before = sums[node]
-    touched[count] = node
-    sums[node] = before + value
-    return count + (1 if before == 0.0 else 0)
 
 
 @helper
@@ -77,7 +66,7 @@ def _follow(
     path, links, ends, values, marks = room
     decay, threshold, unit, most = rates[0], rates[1], rates[2], rates[5]
     radius = path.size - 1
-    count = _arrive(source, score, sums, touched, 0)
+    count = add_to(sums, touched, 0, source, score)
     path[0], values[0] = source, score * rates[4]
     hops, entering, steps = 0, True, 0.0
     while hops >= 0:
@@ -96,7 +85,7 @@ def _follow(
             if hops == radius - 1:
                 for link in range(begin, end):
                     if not _on_path(neighbors[link], path, hops, marks):
-                        count = _arrive(neighbors[link], value, sums, touched, count)
+                        count = add_to(sums, touched, count, neighbors[link], value)
                 begin = end
             links[hops], ends[hops], values[hops + 1] = begin, end, value
             if marks.size > 0:
@@ -109,7 +98,7 @@ def _follow(
             continue
         links[hops] = link + _ONE64
         if not _on_path(neighbors[link], path, hops, marks):
-            count = _arrive(neighbors[link], values[hops + 1], sums, touched, count)
+            count = add_to(sums, touched, count, neighbors[link], values[hops + 1])
             path[hops + 1] = neighbors[link]
             hops, entering = hops + 1, True
     return count, steps
@@ -176,127 +165,18 @@ def spread(
     return counts.size, used
 
 
-@helper
-def _common(first: Any, second: Any) -> Any:
-    a, b = np.float64(first), np.float64(second)
-    low = a if a < b else b
-    return low * low / (b if a < b else a)
-
-
-@kernel
-def total(values: F32s) -> F64:
-    """Return the sum of a list, in order."""
-    found = 0.0
-    for i in range(values.size):
-        found += np.float64(values[i])
-    return found
-
-
 @kernel
 def totals(offsets: U64s, values: F32s, out: OutF64s) -> None:
-    """Set out[i] to the sum of row i of ``values``, in the order of ``total``."""
+    """Set out[i] to the sum of row i of ``values``, in order."""
     for i in range(out.size):
         found = 0.0
-        for at in range(offsets[i], offsets[np.uint64(i) + _ONE64]):
+        begin, end = row_of(offsets, i)
+        for at in range(begin, end):
             found += np.float64(values[at])
         out[i] = found
 
 
-@kernel
-def pair(first: U32s, first_values: F32s, second: U32s, second_values: F32s) -> F64:
-    """Return the sum of min**2 / max over the features that two ascending lists share."""
-    found = 0.0
-    i = j = 0
-    while i < first.size and j < second.size:
-        if first[i] < second[j]:
-            i += 1
-        elif first[i] > second[j]:
-            j += 1
-        else:
-            common = _common(first_values[i], second_values[j])
-            found += common if common > 0.0 else 0.0
-            i += 1
-            j += 1
-    return found
-
-
-@kernel
-def gather(
-    features: U32s,
-    values: F32s,
-    offsets: U64s,
-    holders: U32s,
-    held: F32s,
-    sums: OutF64s,
-    used: OutU32s,
-) -> I64:
-    """Add up what a list of ``features`` with ``values`` has in common with each holder of them.
-
-    The holders of feature f are ``holders[offsets[f] : offsets[f + 1]]``, with values in ``held``.
-    ``sums`` float64[nodes or more] receives the sums; ``used`` uint32[nodes + 1] lists the nodes
-    with one. Returns their number, or DAMAGED if a value in the unverified files is out of range.
-    """
-    nodes = np.uint32(offsets.size - 1)
-    count = 0
-    for i in range(features.size):
-        feature = features[i]
-        if feature >= nodes:
-            return DAMAGED
-        begin, end = offsets[feature], offsets[np.uint64(feature) + _ONE64]
-        if begin > end or end > np.uint64(holders.size):
-            return DAMAGED
-        mine = values[i]
-        for at in range(begin, end):
-            holder = holders[at]
-            if holder >= nodes:
-                return DAMAGED
-            common = _common(mine, held[at])
-            before = sums[holder]
-            if common > 0.0:  # false only for float32 underflow or damaged values
-                used[count] = holder
-                sums[holder] = before + common
-                count += 1 if before == 0.0 else 0
-    return count
-
-
-@kernel
-def normalize(sums: OutF64s, own: F64s, used: U32s, count: I64, node: U32) -> None:
-    """Divide the sums of ``used`` by sqrt(own[v] * own[node]); ``own`` is float64[nodes]."""
-    for i in range(count):
-        sums[used[i]] /= np.sqrt(own[node] * own[used[i]])
-
-
-@kernel
-def settle(
-    sums: OutF64s,
-    used: U32s,
-    count: I64,
-    node: U32,
-    weight: F64,
-    totals: OutF64s2,
-    touched: OutU32s,
-    have: I64,
-) -> I64:
-    """Add the sums in grains, except ``node``'s, to the totals; see ``totals.settle_exact``."""
-    for i in range(count):
-        other = used[i]
-        grains = np.rint(sums[other] * _GRAINS)
-        sums[other] = 0.0
-        if grains == 0.0 or other == node:
-            continue
-        if totals[other, 0] == 0.0 and totals[other, 1] == 0.0:
-            touched[have] = other
-            have += 1
-        totals[other, 0] += weight * grains
-    return have
-
-
-# -- lists of nearest pages --------------------------------------------------------------
-
-
-@helper
-def _row(offsets: Any, node: Any) -> Any:
-    return np.int64(offsets[node]), np.int64(offsets[node + 1])
+# -- comparing lists ---------------------------------------------------------------------
 
 
 @kernel
@@ -317,8 +197,7 @@ def mark(
     values and of squares, over all entries and over mutual ones.
     """
     for v in range(whole.shape[0]):
-        i, end = _row(offsets, v)
-        j, last = _row(starts, v)
+        (i, end), (j, last) = row_of(offsets, v), row_of(starts, v)
         while i < end or j < last:
             if j == last or (i < end and nodes[i] < holders[j]):
                 value = np.float64(values[i])
@@ -343,9 +222,14 @@ def _shares(first: Any, second: Any, form: Any, mutual: Any) -> Any:
     if mutual and (first < 0 or second < 0):
         return 0.0
     a, b = abs(np.float64(first)), abs(np.float64(second))
-    if form == 0:
-        return a * b
-    return a if a < b else b
+    low, high = (a, b) if a < b else (b, a)
+    if form == COSINE:
+        term = a * b
+    elif form == PAGESIM:
+        term = low * low / high
+    else:
+        term = low
+    return term if term > 0.0 else 0.0  # damaged or tiny values may give NaN
 
 
 @kernel
@@ -361,7 +245,7 @@ def gather_rows(
     """Add up what one list shares with the lists of all nodes, including itself.
 
     ``listed`` and ``values`` are the list; ``holders`` is (offsets, nodes, values): for each page,
-    the lists that contain it. ``form`` is an index into ``neighbors.FORMS``. ``sums``
+    the lists that contain it. ``form`` is an index into ``neighbors.FORMS``, or PAGESIM. ``sums``
     float64[nodes, 2], all 0, receives the sums in its first column; ``used`` uint32[nodes + 1]
     lists the nodes with one. Returns their number, or DAMAGED.
     """
@@ -383,7 +267,6 @@ def gather_rows(
                 return DAMAGED
             before = sums[owner, 0]
             term = _shares(values[i], held[place], form, mutual)
-            term = term if term > 0.0 else 0.0  # damaged values may be NaN
             used[count] = np.uint32(owner)
             sums[owner, 0] = before + term
             count += 1 if before == 0.0 and term > 0.0 else 0
@@ -401,7 +284,7 @@ def pair_rows(
     form: I64,
     mutual: Bool,
 ) -> F64:
-    """Return the score, in grains, of two ascending lists, by minima or products."""
+    """Return the score of two ascending lists in grains."""
     common = 0.0
     i = j = 0
     while i < first.size and j < second.size:

@@ -5,17 +5,15 @@ first page of a section is its index; the first page of a host is its front page
 
     in-degree    max(1, floor(boost * law(u))), at most the host's pages (unless a front page)
                  law(u) = 0.78 * u ** (-1 / alpha), u uniform; one u for a whole run
-    sources      a window of consecutive pages of the host, the same for a whole run. It begins at
-                 the section's index, within the section, at the front page, or at the previous
-                 page, and skips quiet pages, which link to nothing
-    outside      half of a front page's in-links, a tenth of those of some indexes, one of a few
-                 other pages': one page per host of the same topic, then of any host
+    sources      a window of consecutive pages of the host, the same for a whole run, that skips
+                 quiet pages, which link to nothing
+    outside      half of a front page's in-links, and a few of other pages': one page per host of
+                 the same topic, then of any host
     anywhere     as many evenly spread links as are missing to the exact total
 
 So the pages of a run have the same in-links except themselves, like pages from one template, and
 reversed walks meet early. Each decision is ``draw(key, node)`` with its own key (``KEYS``), so
-chunks of any size yield the same links. Distributions are tables with one level for each halving of
-u, of CELLS linear cells each.
+chunks of any size yield the same links.
 
 Costs about 20 ns per page for the in-degree, 20 to 40 ns per link, 40 ns per name. Source: Kumar et
 al. 2000, *Stochastic models for the web graph* (copying); the rest is our own.
@@ -29,7 +27,7 @@ import numpy as np
 
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
-from cocite.kernels.links import sort_ids
+from cocite.kernels.links import first_from, sort_ids
 from cocite.kernels.random import draw, node_at, pick, place_of
 
 LEVELS, CELLS = 48, 64
@@ -220,14 +218,8 @@ def topic_of(topics: Any, order: Any, host: Any, hosts: Any) -> Any:
 
 @helper
 def _has(ascending: Any, node: Any) -> Any:
-    low, high = 0, ascending.size
-    while low < high:
-        middle = (low + high) // 2
-        if np.int64(ascending[middle]) < node:
-            low = middle + 1
-        else:
-            high = middle
-    return low < ascending.size and np.int64(ascending[low]) == node
+    at = first_from(ascending, 0, ascending.size, node)
+    return at < ascending.size and np.int64(ascending[at]) == node
 
 
 @helper
@@ -318,9 +310,7 @@ def in_links(
     plan: I64s,
     out: OutU32s,
 ) -> None:
-    """Write the ascending in-links of each page from ``first`` on to ``out`` (uint32[links]).
-    ``pages`` is the output of ``in_degrees`` for them.
-    """
+    """Write the ascending in-links of ``pages``, as from ``in_degrees``, from page ``first`` on."""
     first = np.int64(first)
     host = _host_of(starts, first)
     begin, end = np.int64(starts[host]), np.int64(starts[host + 1])

@@ -2,23 +2,20 @@
 
     S = sum over l of c**l Q**l D (Q')**l          Q(v, w) = 1 / d(v) for each link of v's row to w
 
-*Rows* are the links of a node: in-neighbors for the measure on in-links. A row of S takes two
-passes.
+    forward    x[0] = u,         x[l + 1] = Q' x[l]
+    backward   y[L] = D x[L],    y[l] = c Q y[l + 1] + D x[l];     y[0] is the row of S
 
-    forward    x[0] = u,         x[l + 1] = Q' x[l]                 (``forward``)
-    backward   y[L] = D x[L],    y[l] = c Q y[l + 1] + D x[l]       (``backward``); y[0] is the row
-
-Small terms are omitted, and bounds on them are added up:
+*Rows* are the links of a node: in-neighbors for the measure on in-links. Small terms are omitted:
+the exact score lies between the computed one and that plus the sum of these bounds.
 
 * forward: not pushing x[l](w) from w lowers a score by at most c**l x[l](w) limit(w, l). The limit
   bounds what w can have in common with any l-step walk.
 * backward: omitting entries of y[l] lowers a score by at most c**l times the largest of them,
   because Q averages.
 
-So the exact score lies between the computed score and that score plus the bound. A *table*,
-float64[nodes, 1 + J], has D in column 0, then the limits of levels 1, 2, ..., J - 1, and of all
-levels from J on. Costs about 4 ns per link of pushed nodes. Source: Maehara, Kusumi, Kawarabayashi
-2014; Wang et al. 2020 (ExactSim). The limits are our own.
+A *table*, float64[nodes, 1 + J], has D in column 0, then the limits of levels 1, 2, ..., J - 1, and
+of all levels from J on. Costs about 4 ns per link of pushed nodes. Source: Maehara, Kusumi,
+Kawarabayashi 2014; Wang et al. 2020 (ExactSim). The limits are our own.
 """
 
 from __future__ import annotations
@@ -29,6 +26,7 @@ import numpy as np
 
 from cocite.kernels._kernel import helper, kernel, shared
 from cocite.kernels._types import *
+from cocite.kernels.links import add_to, row_of
 from cocite.kernels.totals import enter
 
 MOST_LEVELS = 128
@@ -57,13 +55,6 @@ class RunSpace(NamedTuple):
     starts: OutI64s
 
 
-@helper
-def bounds(rows: Any, node: Any) -> Any:
-    """Return where the row of ``node`` begins and ends."""
-    at = np.int64(node)
-    return np.int64(rows.offsets[at]), np.int64(rows.offsets[at + 1])
-
-
 @shared
 def in_vain(rows: Rows, threshold: F64, target: F64) -> Bool:
     """Return whether a lower threshold cannot improve the bound.
@@ -78,11 +69,7 @@ def in_vain(rows: Rows, threshold: F64, target: F64) -> Bool:
 def spread(rows: Any, begin: Any, end: Any, share: Any, values: Any, found: Any, count: Any) -> Any:
     """Add ``share`` to all neighbors in a row; return the new length of ``found``."""
     for link in range(begin, end):
-        node = rows.neighbors[link]
-        before = values[node]
-        found[count] = node
-        values[node] = before + share
-        count += 1 if before == 0.0 else 0
+        count = add_to(values, found, count, rows.neighbors[link], share)
     return count
 
 
@@ -100,7 +87,7 @@ def forward(
         column, lost, count = min(level, last), 0.0, 0
         for i in range(space.starts[level], space.starts[level + 1]):
             at, amount = space.nodes[i], space.amounts[i]
-            begin, end = bounds(rows, at)
+            begin, end = row_of(rows.offsets, at)
             if begin == end:
                 continue
             risk = amount * table[at, column] if level > 0 else np.inf
@@ -133,11 +120,8 @@ def _push_back(
     """Add ``amount`` divided by degree to each node that links to a node, like ``spread``."""
     for link in range(begin, end):
         node = columns.neighbors[link]
-        first, stop = bounds(rows, node)
-        before = values[node]
-        found[count] = node
-        values[node] = before + amount / (stop - first)
-        count += 1 if before == 0.0 else 0
+        first, stop = row_of(rows.offsets, node)
+        count = add_to(values, found, count, node, amount / (stop - first))
     return count
 
 
@@ -146,7 +130,7 @@ def _pull(rows: Any, decay: Any, old: Any, new: Any, found: Any) -> Any:
     """Set new = decay Q old, row by row; return the new length of ``found``."""
     count = 0
     for node in range(rows.offsets.size - 1):
-        begin, end = bounds(rows, node)
+        begin, end = row_of(rows.offsets, node)
         total = 0.0
         for link in range(begin, end):
             total += old[rows.neighbors[link]]
@@ -182,7 +166,7 @@ def backward(
         new, found = space.values[1 - here], space.lists[1 - here]
         ahead = 0
         for i in range(count):
-            begin, end = bounds(columns, listed[i])
+            begin, end = row_of(columns.offsets, listed[i])
             if worth * old[listed[i]] > floor:
                 ahead += end - begin
         if 2 * ahead > links:
@@ -196,7 +180,7 @@ def backward(
                 at = listed[i]
                 amount = old[at]
                 old[at] = 0.0
-                begin, end = bounds(columns, at)
+                begin, end = row_of(columns.offsets, at)
                 if begin == end:
                     continue
                 if worth * amount <= floor:
@@ -266,7 +250,7 @@ _SHARPER = 8.0
 def average(rows: Rows, values: F64s, decay: F64, out: OutF64s) -> None:
     """Set out[v] = decay * mean of ``values`` over the row of v, 0 if empty (all float64)."""
     for node in range(out.size):
-        begin, end = bounds(rows, node)
+        begin, end = row_of(rows.offsets, node)
         total = 0.0
         for link in range(begin, end):
             total += values[rows.neighbors[link]]
@@ -297,7 +281,7 @@ def peaks(
                 if amount <= floor:
                     lost = max(lost, amount)
                     continue
-                begin, end = bounds(columns, at)
+                begin, end = row_of(columns.offsets, at)
                 have = _push_back(rows, columns, begin, end, amount, new, found, have)
             base += lost
             for i in range(have):
@@ -327,7 +311,7 @@ def _square(rows: Any, table: Any, node: Any, tune: Any, space: Any, levels: Any
         for i in range(count):
             at, amount = here[i], amounts[i]
             inside += table[at, 0] * amount * amount
-            begin, end = bounds(rows, at)
+            begin, end = row_of(rows.offsets, at)
             if begin == end:
                 continue
             risk = amount * table[at, column] if level > 0 else 1.0
@@ -374,7 +358,7 @@ def residuals(
     """
     levels = np.zeros((3, MOST_LEVELS + 2))
     for k in range(out.shape[0]):
-        begin, end = bounds(rows, nodes[k])
+        begin, end = row_of(rows.offsets, nodes[k])
         threshold = tune[1]
         out[k, 0] = out[k, 1] = out[k, 2] = 0.0
         while end > begin:

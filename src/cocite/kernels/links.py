@@ -1,4 +1,4 @@
-"""Small kernels for lists of links."""
+"""Lists of links: rows, sorting, counting, merging, turning round."""
 
 from __future__ import annotations
 
@@ -11,6 +11,35 @@ from cocite.kernels._types import *
 
 _ONE32, _ONE64 = np.uint32(1), np.uint64(1)
 _SHIFT = np.uint64(32)
+
+
+@helper
+def row_of(offsets: Any, node: Any) -> Any:
+    """Return where the row of ``node`` begins and ends, int64."""
+    at = np.uint64(node)
+    return np.int64(offsets[at]), np.int64(offsets[at + _ONE64])
+
+
+@helper
+def first_from(values: Any, begin: Any, end: Any, least: Any) -> Any:
+    """Return where ``values``, ascending from ``begin`` to ``end``, reach ``least``."""
+    while begin < end:
+        middle = (begin + end) >> 1
+        if values[middle] < least:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
+
+
+@helper
+def add_to(sums: Any, used: Any, count: Any, node: Any, value: Any) -> Any:
+    """Add to a sum, and list the node if it was 0; return how many are listed. Avoids a branch."""
+    before = sums[node]
+    used[count] = node
+    sums[node] = before + value
+    return count + (1 if before == 0.0 else 0)
+
 
 _SHORT, _DEPTH = 24, 128
 """Items that are sorted by insertion; room for the ends of parts that wait."""

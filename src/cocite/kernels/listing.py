@@ -79,6 +79,21 @@ def offer(grains: Any, ids: Any, size: Any, node: Any, score: Any) -> Any:
 
 
 @helper
+def consider(hit: Any, scale: Any, floor: Any, grains: Any, ids: Any, size: Any, least: Any) -> Any:
+    """Offer a ``hit`` (node, sum) if its score, sum / ``scale``, is at least ``floor`` grains.
+    Returns the heap's new size, and the least sum that can still be a hit: grains are rounded, so a
+    sum one grain below the last hit cannot.
+    """
+    node, total = hit
+    score = np.rint(total * (GRAINS / scale))
+    if score >= floor:
+        size = offer(grains, ids, size, node, score)
+        if size == ids.size:
+            least = (grains[0] - 1.0) * (scale / GRAINS)
+    return size, least
+
+
+@helper
 def sort(grains: Any, ids: Any, size: Any) -> None:
     """Turn a heap into a list, best first."""
     for left in range(size - 1, 0, -1):

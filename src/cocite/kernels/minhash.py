@@ -21,6 +21,7 @@ import numpy as np
 from cocite.constants import NOWHERE
 from cocite.kernels._kernel import helper, kernel, prefetch
 from cocite.kernels._types import *
+from cocite.kernels.links import first_from
 
 DAMAGED = -1
 _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
@@ -75,15 +76,9 @@ def name_winners(group: OutU32s, wanted: U32s) -> None:
     at = 0
     while at < group.size:
         winner = group[at]
-        low, high = 0, wanted.size
-        while low < high:
-            middle = (low + high) // 2
-            if wanted[middle] < winner:
-                low = middle + 1
-            else:
-                high = middle
-        found = low < wanted.size and wanted[low] == winner
-        group[at] = np.uint32(low) if found else NOWHERE
+        place = first_from(wanted, 0, wanted.size, winner)
+        found = place < wanted.size and wanted[place] == winner
+        group[at] = np.uint32(place) if found else NOWHERE
         at += 2 + np.int64(group[at + 1])
 
 

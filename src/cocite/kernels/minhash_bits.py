@@ -1,14 +1,13 @@
 """Min-hashes cut to b bits of each winner's hash, as bit planes, and queries on them.
 
 For a block of 512 nodes, each ring and bit has a plane of 16 words: bit i of word w belongs to node
-32 w + i. So 512 nodes are compared with one cache line per bit, without branches or tables.
-``tally`` counts the matches of one node in planes as well: level j holds bit j of the counts.
-``settle`` turns the counts into scores. With y the mean weight of the rings that match, W the sum
-of all weights, and q = 2**-b the probability that different winners match, the unbiased estimate is
+32 w + i. So 512 nodes are compared with one cache line per bit. ``tally`` counts the matches of one
+node in planes as well: level j holds bit j of the counts. With y the mean weight of the rings that
+match, W the sum of all weights, and q = 2**-b the probability that different winners match,
+``settle`` estimates without bias
 
     x = (y - q W) / (1 - q),        variance(x) = variance(y) / (1 - q)**2
 
-Planes are vectors (``kernels/_vectors.py``), which take a fifth to a tenth of the time of loops.
 Tallying reads b / 8 bytes per node, ring and sample. Source: Li, Koenig 2010, *b-bit minwise
 hashing*.
 """
@@ -87,9 +86,7 @@ def _prefetch(words: Any, blobs: Any, node: Any) -> None:
 
 @kernel
 def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> None:
-    """Compute the mask of ``node`` with each of ``others`` uint32[h] in each sample of a shard.
-    ``out`` is uint16[samples, h].
-    """
+    """Compute the mask of ``node`` with each of ``others`` in each sample of a shard."""
     _prefetch(words, blobs, node)
     for i in range(others.size):
         other = np.uint64(others[i])

@@ -19,7 +19,7 @@ import numpy as np
 
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
-from cocite.kernels.links import sort_ids
+from cocite.kernels.links import add_to, first_from, row_of, sort_ids
 from cocite.kernels.listing import offer
 
 _ONE32 = np.float32(1)
@@ -28,26 +28,9 @@ _IN, _OUT = 1, 2
 
 
 @helper
-def _row(offsets: Any, node: Any) -> Any:
-    return np.int64(offsets[node]), np.int64(offsets[node + 1])
-
-
-@helper
-def _from(members: Any, begin: Any, end: Any, least: Any) -> Any:
-    """Return where ``members``, ascending from ``begin`` to ``end``, reach ``least``."""
-    while begin < end:
-        middle = (begin + end) // 2
-        if np.int64(members[middle]) < least:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
-@helper
 def _holds(offsets: Any, neighbors: Any, node: Any) -> Any:
-    begin, end = _row(offsets, node)
-    at = _from(neighbors, begin, end, node)
+    begin, end = row_of(offsets, node)
+    at = first_from(neighbors, begin, end, node)
     return at < end and np.int64(neighbors[at]) == node
 
 
@@ -68,7 +51,7 @@ def weigh(
     """
     nodes = worths.size
     for x in range(first, last):
-        begin, end = _row(offsets, x)
+        begin, end = row_of(offsets, x)
         size = end - begin + (0 if own == 0.0 or _holds(offsets, members, x) else 1)
         counted = 0 < size <= max_degree
         worths[x] = np.log(np.float64(nodes) / np.float64(size)) if counted else 0.0
@@ -88,7 +71,7 @@ def norms(
     1. A page without a self-loop contributes ``own`` times its worth.
     """
     for v in range(first, last):
-        begin, end = _row(offsets, v)
+        begin, end = row_of(offsets, v)
         total = 0.0 if own == 0.0 or _holds(offsets, neighbors, v) else own * worths[v]
         for link in range(begin, end):
             total += worths[neighbors[link]]
@@ -106,7 +89,7 @@ def _shared(
     first, last = strip
     cut = first > 0 or last < worths.size
     count = 0
-    link, end = _row(offsets, node)
+    link, end = row_of(offsets, node)
     own = share > 0.0
     while link < end or own:
         x = np.int64(neighbors[link]) if link < end else node
@@ -123,23 +106,18 @@ def _shared(
         worth = part * worths[x]
         if worth <= 0.0:
             continue
-        low, high = _row(starts, x)
+        low, high = row_of(starts, x)
         if cut:
-            low = _from(members, low, high, first)
-            high = _from(members, low, high, last)
+            low = first_from(members, low, high, first)
+            high = first_from(members, low, high, last)
         alone = share > 0.0 and first <= x < last
         for place in range(low, high):
             member = np.int64(members[place])
             alone = alone and member != x
-            before = common[member - first]
-            used[count] = np.uint32(member - first)
-            common[member - first] = before + worth
-            count += 1 if before == 0.0 else 0
+            count = add_to(common, used, count, np.uint32(member - first), worth)
         if alone:
-            before = common[x - first]
-            used[count] = np.uint32(x - first)
-            common[x - first] = before + min(worth, share * worths[x])
-            count += 1 if before == 0.0 else 0
+            own_worth = min(worth, share * worths[x])
+            count = add_to(common, used, count, np.uint32(x - first), own_worth)
     return count
 
 

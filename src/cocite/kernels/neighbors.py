@@ -1,23 +1,17 @@
 """Common neighbors: of one pair, and of one node with all others.
 
 The *rows* ``neighbors[offsets[v] : offsets[v + 1]]``, ascending, are the sets to compare; the
-*columns* ``members[columns[x] : columns[x + 1]]`` list the nodes whose rows contain x. For one node
-u, every x in its row, ascending, adds its weight to each node of x's column.
-
-    weight of x     1                          plain
-                    w = log(nodes / |column|)  power 1      0 for an x that is in every row
-                    w * w                      power 2
-
-For a pair, merging two ascending rows adds the same numbers in the same order, so sums are equal to
-the bit. The *norm* of a row is the weight of all its entries: its length for plain weights,
-otherwise from ``sums`` float64[nodes, 2], the sums of w and of w * w.
+*columns* ``members[columns[x] : columns[x + 1]]`` list the nodes whose rows contain x. With
+w = log(nodes / |column|), x weighs w**power, 0 if it is in every row. The *norm* of a row is the
+weight of all its entries, from ``sums`` float64[nodes, 2] (of w, and of w * w) for powers 1 and 2.
 
     cosine     common / sqrt(norm(u) * norm(v))
     jaccard    common / (norm(u) + norm(v) - common)
     count      common
 
-A pair costs O(|row| + |row|); one node with all others costs one addition for each node of each
-column in its row. Offsets and ids are checked during use, because files are opened unverified.
+Pairs and lists add the same numbers in the same order, so their sums are equal to the bit. A pair
+costs O(|row| + |row|); one node with all others one addition for each node of each column in its
+row. Offsets and ids are checked during use, because files are opened unverified.
 """
 
 from __future__ import annotations
@@ -29,23 +23,20 @@ import numpy as np
 from cocite.constants import GRAINS
 from cocite.kernels._kernel import helper, kernel, prefetch
 from cocite.kernels._types import *
+from cocite.kernels.links import first_from, row_of
 
 DAMAGED = -1
 """Returned if an offset or a node id is out of range."""
 FORMS = "cosine", "jaccard", "count"
 """Forms of scores; kernels take positions in this list."""
-_COSINE, _COUNT = 0, 2
-_ONE64 = np.uint64(1)
+COSINE, _JACCARD, COUNT, PAGESIM = 0, 1, 2, 3
+"""The forms, and one that divides like the cosine (``kernels/features.py``)."""
 
 
 @helper
-def _begin(offsets: Any, node: Any) -> Any:
-    return np.int64(offsets[np.uint64(node)])
-
-
-@helper
-def _end(offsets: Any, node: Any) -> Any:
-    return np.int64(offsets[np.uint64(node) + _ONE64])
+def _size(offsets: Any, node: Any) -> Any:
+    begin, end = row_of(offsets, node)
+    return end - begin
 
 
 @helper
@@ -67,28 +58,26 @@ def score(common: Any, first: Any, second: Any, form: Any) -> Any:
     """Return the score in grains from the common weight and both norms; 0 if none is common."""
     if common <= 0.0:
         return 0.0
-    if form == _COUNT:
+    if form == COUNT:
         return np.rint(common * GRAINS)
-    if form == _COSINE:
-        return np.rint(common / np.sqrt(first * second) * GRAINS)
-    return np.rint(common / (first + second - common) * GRAINS)
+    if form == _JACCARD:
+        return np.rint(common / (first + second - common) * GRAINS)
+    return np.rint(common / np.sqrt(first * second) * GRAINS)
 
 
 @helper
 def _norm(offsets: Any, sums: Any, node: Any, power: Any) -> Any:
     if power == 0:
-        return np.float64(_end(offsets, node) - _begin(offsets, node))
+        return np.float64(_size(offsets, node))
     return sums[node, power - 1]
 
 
 @kernel
 def norms(offsets: U64s, neighbors: U32s, columns: U64s, first: I64, out: OutF64s2) -> Bool:
-    """Sum w and w * w over the rows of nodes ``first``, ``first + 1``, ... into ``out``
-    float64[rows, 2]. Returns whether the links are valid.
-    """
+    """Sum w and w * w over the rows from ``first`` on; return whether the links are valid."""
     nodes = np.int64(columns.size - 1)
     for i in range(out.shape[0]):
-        begin, end = _begin(offsets, first + i), _end(offsets, first + i)
+        begin, end = row_of(offsets, first + i)
         if not _valid(begin, end, neighbors.size):
             return False
         total = squares = 0.0
@@ -96,7 +85,7 @@ def norms(offsets: U64s, neighbors: U32s, columns: U64s, first: I64, out: OutF64
             x = np.int64(neighbors[link])
             if x >= nodes:
                 return False
-            size = _end(columns, x) - _begin(columns, x)
+            size = _size(columns, x)
             if size < 1:
                 return False
             total += _weight(nodes, size, 1)
@@ -118,8 +107,7 @@ def pair(
 ) -> F64:
     """Return the score of two nodes (int64) in grains, or DAMAGED; ``sums`` are the norms."""
     nodes = np.int64(columns.size - 1)
-    left, left_end = _begin(offsets, first), _end(offsets, first)
-    right, right_end = _begin(offsets, second), _end(offsets, second)
+    (left, left_end), (right, right_end) = row_of(offsets, first), row_of(offsets, second)
     size = neighbors.size
     if not (_valid(left, left_end, size) and _valid(right, right_end, size)):
         return np.float64(DAMAGED)
@@ -130,7 +118,7 @@ def pair(
             node = np.int64(x)
             if node >= nodes:
                 return np.float64(DAMAGED)
-            members = _end(columns, node) - _begin(columns, node)
+            members = _size(columns, node)
             if members < 1:
                 return np.float64(DAMAGED)
             common += _weight(nodes, members, power)
@@ -150,13 +138,13 @@ def shared(offsets: U64s, neighbors: U32s, node: I64, others: U32s, out: OutI64s
     nodes = np.int64(offsets.size - 1)
     if np.int64(node) >= nodes:
         return False
-    mine, mine_end = _begin(offsets, node), _end(offsets, node)
+    mine, mine_end = row_of(offsets, node)
     if not _valid(mine, mine_end, neighbors.size):
         return False
     for i in range(others.size):
         if np.int64(others[i]) >= nodes:
             return False
-        short, short_end = _begin(offsets, others[i]), _end(offsets, others[i])
+        short, short_end = row_of(offsets, others[i])
         if not _valid(short, short_end, neighbors.size):
             return False
         long, long_end = mine, mine_end
@@ -167,15 +155,8 @@ def shared(offsets: U64s, neighbors: U32s, node: I64, others: U32s, out: OutI64s
             x = neighbors[link]
             if link > short and neighbors[link - 1] == x:
                 continue
-            low, high = long, long_end
-            while low < high:
-                middle = (low + high) >> 1
-                if neighbors[middle] < x:
-                    low = middle + 1
-                else:
-                    high = middle
-            long = low  # rows ascend
-            count += 1 if low < long_end and neighbors[low] == x else 0
+            long = first_from(neighbors, long, long_end, x)  # rows ascend
+            count += 1 if long < long_end and neighbors[long] == x else 0
         out[i] = count
     return True
 
@@ -197,14 +178,14 @@ def gather(
     uint32[nodes + 1] lists the nodes with one. Returns their number, or DAMAGED.
     """
     nodes, count = np.int64(columns.size - 1), 0
-    begin, end = _begin(offsets, node), _end(offsets, node)
+    begin, end = row_of(offsets, node)
     if not _valid(begin, end, neighbors.size):
         return DAMAGED
     for link in range(begin, end):
         x = np.int64(neighbors[link])
         if x >= nodes:
             return DAMAGED
-        low, high = _begin(columns, x), _end(columns, x)
+        low, high = row_of(columns, x)
         if not _valid(low, high, members.size) or low == high:
             return DAMAGED
         if link + 1 < end and np.int64(neighbors[link + 1]) < nodes:
@@ -234,9 +215,7 @@ def normalize(
     power: I64,
     form: I64,
 ) -> None:
-    """Turn the common weights of ``used[:count]`` with ``node`` (int64) into grains, 0 for itself.
-    ``sums`` float64[nodes, 2] are the norms.
-    """
+    """Turn the common weights of ``used[:count]`` with ``node`` into grains, 0 for itself."""
     mine = _norm(offsets, sums, node, power)
     for i in range(count):
         other = np.int64(used[i])

@@ -9,12 +9,11 @@ the logarithm of the longer one, and ``reachable`` the links of the nodes reache
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from cocite.kernels._kernel import helper, kernel
+from cocite.kernels._kernel import kernel
 from cocite.kernels._types import *
+from cocite.kernels.links import first_from, row_of
 
 _FAR = 16
 """Ratio of lengths from which the longer row is searched instead of merged."""
@@ -59,18 +58,6 @@ def turn_rows(
             cursor[node] = place + np.uint64(1)
 
 
-@helper
-def _place(neighbors: Any, begin: Any, end: Any, node: Any) -> Any:
-    """Return the position of the first neighbor that is at least ``node``."""
-    while begin < end:
-        middle = (begin + end) // 2
-        if neighbors[middle] < node:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
-
-
 @kernel
 def meet(
     offsets: U64s, neighbors: U32s, a: I64s, b: I64s, worth: F64s, counts: OutI64s2, out: OutF64s
@@ -82,8 +69,7 @@ def meet(
     """
     for k in range(a.size):
         u, v = np.uint32(a[k]), np.uint32(b[k])
-        i, i_end = np.int64(offsets[u]), np.int64(offsets[np.int64(u) + 1])
-        j, j_end = np.int64(offsets[v]), np.int64(offsets[np.int64(v) + 1])
+        (i, i_end), (j, j_end) = row_of(offsets, u), row_of(offsets, v)
         if i_end - i > j_end - j:
             i, i_end, j, j_end = j, j_end, i, i_end
         far = (j_end - j) > _FAR * (i_end - i)
@@ -91,7 +77,7 @@ def meet(
         while i < i_end and j < j_end:
             node = neighbors[i]
             if far:
-                j = _place(neighbors, j, j_end, node)
+                j = first_from(neighbors, j, j_end, node)
                 if j == j_end:
                     break
             if neighbors[j] < node:

@@ -5,9 +5,7 @@ With each label reduced by one modulo 16, a maximum gives the meeting time and s
     most = max over places p in (low, high] of (label[p] - 1) mod 16,    tau = most + 1, NEVER if 15
 
 Each sample is reduced to the maxima of blocks of 16 places, and of 2, 4, 8, ... blocks from each
-block on. Two of these cover the whole blocks between two places; places outside whole blocks are
-read only if no edge was found. Packed trees are unpacked first. Positions of 16 samples are read
-together, because a node's positions in all samples are adjacent.
+block on, two of which cover the whole blocks between two places. Packed trees are unpacked first.
 
 Costs 0.5 ns per member and sample (packed: 3 ns and a random access), and two random accesses,
 about 30 ns, per pair and sample. Uses 2 bytes per node (packed: 11), and 128 bytes per pair.

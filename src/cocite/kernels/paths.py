@@ -5,13 +5,11 @@ it shares from there on. With a label for each place in dendrogram order (``kern
 
     path_t(v) = own point t of the nearest place at or before v's whose label is above t, or 0
 
-A compact sample consists of ``forward``, the next node of a walk at v, and its transpose, the
-children of each node. Walks from u and y first meet at step k if y is k steps below the k-th point
-of u's walk, but not through the point before it.
-
-A point costs reading labels to the left, a compact pair two words per step. Source: Fogaras, Racz,
-*A scalable randomized method to compute link-based similarity rank on the web graph*, Algorithms 1
-and 2, with first meetings only; storing points once is our own.
+A compact sample consists of ``forward``, the next node of a walk at v, and its transpose. Walks
+from u and y first meet at step k if y is k steps below the k-th point of u's walk, but not through
+the point before it. Source: Fogaras, Racz, *A scalable randomized method to compute link-based
+similarity rank on the web graph*, Algorithms 1 and 2, with first meetings only; storing points once
+is our own.
 """
 
 from __future__ import annotations

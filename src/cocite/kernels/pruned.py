@@ -11,10 +11,8 @@ computed once, in the row of its larger node, and appended to the *chain* of the
     values  = sums W'                  scatter, by W's columns, where sums are not 0
     kept    = relaxed values >= threshold                      settle_pruned, pack, hang, advance
 
-At the end, each row's lower part and chain are joined (``unite``). All columns are ascending.
-
-Costs one step per nonzero of ``sums`` and link of its column, and ``width * n`` values of scratch.
-Source: Yu et al. 2011, 4.1.4 (eq. 9) and Algorithm 3, line 21.
+At the end, each row's lower part and chain are joined (``unite``). All columns are ascending. Costs
+one step per nonzero of ``sums`` and link of its column. Source: Yu et al. 2011, 4.1.4 (eq. 9).
 """
 
 from __future__ import annotations
@@ -89,9 +87,7 @@ def gather(
 
 @kernel(T=("F32", "F64"))
 def scatter(sums: Ts2, offsets: I64s, rows: U32s, weights: Ts, out: OutTs2) -> None:
-    """Set out[i, l] to the sum over a of sums[i, a] W[l, a], for the columns l of ``out``. W is
-    given by columns, rows ascending.
-    """
+    """Set out[i, l] to the sum over a of sums[i, a] W[l, a], with W by columns, rows ascending."""
     size = out.shape[1]
     for i in range(out.shape[0]):
         out[i, :] = 0
@@ -103,29 +99,6 @@ def scatter(sums: Ts2, offsets: I64s, rows: U32s, weights: Ts, out: OutTs2) -> N
                     if row >= size:
                         break
                     out[i, row] += value * weights[place]
-
-
-@kernel(T=("F32", "F64"))
-def add_loose(
-    row_offsets: I64s,
-    row_nodes: U32s,
-    row_weights: Ts,
-    column_offsets: I64s,
-    columns: U32s,
-    column_weights: Ts,
-    excess: Ts,
-    out: OutTs2,
-) -> None:
-    """Add to out[i, l] the sum of excess[v] w_i[v] w_l[v] over row i's non-single nodes v."""
-    for i in range(out.shape[0]):
-        for link in range(row_offsets[i], row_offsets[i + 1]):
-            node = row_nodes[link]
-            weight = row_weights[link] * excess[node]
-            for place in range(column_offsets[node], column_offsets[node + 1]):
-                column = columns[place]
-                if column >= out.shape[1]:
-                    break
-                out[i, column] += weight * column_weights[place]
 
 
 @kernel(T=("F32", "F64"))

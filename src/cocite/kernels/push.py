@@ -1,47 +1,24 @@
 """Personalized PageRank by forward push: the fraction of time of a restarting walk at each node.
 
-Every node has an *estimate* p and a *residual* r, the part of the walk that has reached it and is
-not yet distributed; initially r(source) = 1. A *push* of node v distributes its residual:
+Every node has an *estimate* p and a *residual* r, the part of the walk that is not yet distributed;
+initially r(source) = 1. A *push* of v distributes r(v), with share(v, w) = 1 / degree(v), or the
+weight of the link over the sum of v's weights:
 
-    p(v) += (1 - damping) r(v)
-    r(w) += damping r(v) share(v, w)      for its neighbors w; r(source) if it has none
-    r(v)  = 0
+    p(v) += (1 - damping) r(v);    r(w) += damping r(v) share(v, w);    r(v) = 0
 
-with share(v, w) = 1 / degree(v), or the weight of the link over the sum of v's weights. The
-invariant is share = p + sum over w of r(w) * (share from w). The source is not pushed again:
-residual that returns to it restarts the walk, a geometric series, so with r = r(source)
+A node without neighbors gives to the source, which is pushed once. Residual that returns to it
+restarts the walk, a geometric series, so with r = r(source), and all other residuals ``open``,
 
-    p(v) / (1 - r)  <=  share(v)  <=  (p(v) + open) / (1 - r),       open: all other residuals.
+    p(v) / (1 - r)  <=  share(v)  <=  (p(v) + open) / (1 - r)
 
-Sweeps push the nodes reached so far, in the order in which they were first reached. A sweep skips
-nodes whose residual per link is below 9/10 of the mean. Their residuals add up to less than 9/10 of
-the open residual, so each sweep pushes at least a tenth, and settles 1 - damping of that.
+Sweeps push the nodes reached, in the order in which they were first reached, except those whose
+residual per link is below 9/10 of the mean; so each sweep pushes at least a tenth of ``open``.
 ``values`` float64[nodes, 2] are p and r, ``used`` uint32[nodes + 1] the nodes reached, in order,
 and ``state`` float64[6] the progress.
 
 Costs about 3 ns per link pushed, and log(1 / tolerance) sweeps over the nodes reached. Source:
 Andersen, Chung, Lang 2006, *Local graph partitioning using PageRank vectors*, 3; sweeps as in Wu,
 Gan, Wei, Zhang 2021, *Unifying the global and local approaches*, 5.
-
-``ppr-symmetric``: scores from a push from u along links in both directions, with r the residual of
-u and d the degree:
-
-    share(v) >= (p(v) + (1 - damping) r(v)) / (1 - r)     part of the residual stays at v
-    score(v)  = sqrt(d(u) / d(v)) / (1 - damping) * that, at most 1
-
-Because d(w) share(w, v) = d(v) share(v, w), this bound on share(v) is too low by at most e d(v) /
-(1 - r), with e the largest r(w) / d(w) over w other than u. So
-
-    score(v) is too low by at most  sqrt(d(u) d(v)) / (1 - damping) * e / (1 - r).
-
-Costs one pass over the nodes reached. Source: see ``measures/ppr.py``.
-
-Neighborhoods: the nodes within k links, and how many of them two nodes share. A breadth-first
-search from v marks each node with its distance plus 1. A node at distances d from u and e from v is
-in both neighborhoods for k >= max(d, e), so one pass counts the shared nodes for every k.
-
-Costs about 2 ns per link of the nodes reached in less than ``length`` steps. Source: Fogaras, Racz,
-*Scaling link-based similarity search*, 2.3 (Definition 3).
 """
 
 from __future__ import annotations
@@ -53,6 +30,7 @@ import numpy as np
 from cocite.constants import GRAINS
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
+from cocite.kernels.links import row_of
 
 DAMAGED, DONE, MORE = -1, 0, 1
 """Outcomes of a call: an offset or a node id is out of range, the push has ended, or there is more
@@ -62,7 +40,6 @@ STATE = 6
 """Size of ``state``."""
 _AT, REACHED, _THRESHOLD, _COST, _DAMPING, _TOLERANCE = range(STATE)
 _BELOW_MEAN = 0.9
-_ONE64 = np.uint64(1)
 
 
 @kernel
@@ -149,8 +126,7 @@ def spread(
     while at < reached <= reach:
         node = np.int64(used[at])
         at += 1
-        begin = np.int64(offsets[np.uint64(node)])
-        end = np.int64(offsets[np.uint64(node) + _ONE64])
+        begin, end = row_of(offsets, node)
         if not (0 <= begin <= end <= neighbors.size):
             return DAMAGED
         if values[node, 0] > 0.0 or values[node, 1] == 0.0:
@@ -191,8 +167,7 @@ def push(
             at = 1
         node = np.int64(used[at])
         at += 1
-        begin = np.int64(offsets[np.uint64(node)])
-        end = np.int64(offsets[np.uint64(node) + _ONE64])
+        begin, end = row_of(offsets, node)
         if not (0 <= begin <= end <= neighbors.size):
             return DAMAGED
         size = np.float64(1 + end - begin)
@@ -228,6 +203,14 @@ def finish(values: OutF64s2, used: U32s, state: F64s) -> F64:
 
 # -- ppr-symmetric -----------------------------------------------------------------------
 
+# From a push along links in both directions, with d the degree, scores are
+#
+#     sqrt(d(u) / d(v)) / (1 - damping) * (p(v) + (1 - damping) r(v)) / (1 - r),    at most 1
+#
+# as part of the residual stays at v. Because d(w) share(w, v) = d(v) share(v, w), a score is too
+# low by at most sqrt(d(u) d(v)) / (1 - damping) * e / (1 - r), with e the largest r(w) / d(w) over
+# w other than u. Source: see ``measures/ppr.py``.
+
 
 @kernel
 def finish_symmetric(
@@ -256,6 +239,10 @@ def finish_symmetric(
 
 
 # -- neighborhoods -----------------------------------------------------------------------
+
+# A breadth-first search marks each node with its distance plus 1. A node at distances d from u and
+# e from v is in both neighborhoods for k >= max(d, e), so one pass counts shared nodes for every k.
+# Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Definition 3).
 
 
 TOO_MANY = -1
@@ -289,7 +276,7 @@ def reachable(
         last = count
         for i in range(first, last):
             at = np.int64(found[i])
-            begin, end = np.int64(offsets[at]), np.int64(offsets[at + 1])
+            begin, end = row_of(offsets, at)
             read += end - begin
             if read > most:
                 break

@@ -3,15 +3,11 @@
     draw(seed, sample, step, node)  = mix(key + node * GOLDEN),  key = mix(seed, sample, step)
     order(seed, sample, step)       = a random bijection of {0, ..., 2**bits - 1}
 
-``draw`` returns 64 independent bits per node; SimRank's uniform step picks an in-neighbor with
-them. ``order`` is the random permutation of PSimRank (Fogaras, Racz, *Scaling link-based similarity
-search*, 2.2.1). Because orders are invertible, the argmin of a hub can be found by walking the
-order from its smallest place instead of scanning all in-links.
-
-The papers suggest linear maps modulo a prime. These are only pairwise independent, so argmins over
-a set would not be uniform. Instead, an order consists of four rounds of (key, odd multiplier,
-xor-shift) on words of at least 16 bits, with new keys for every (seed, sample, step). Tests check
-that argmins are uniform and that meeting probabilities are Jaccard coefficients.
+``order`` is the random permutation of PSimRank (Fogaras, Racz, *Scaling link-based similarity
+search*, 2.2.1): four rounds of (key, odd multiplier, xor-shift) on words of at least 16 bits, with
+new keys for every (seed, sample, step). The papers suggest linear maps modulo a prime, which are
+only pairwise independent, so argmins over a set would not be uniform. Because orders are
+invertible, the argmin of a hub can be found by walking the order from its smallest place.
 
 A draw costs two multiplications; a place in an order costs four, and vectorizes.
 """
@@ -148,9 +144,7 @@ def empty_order() -> NDArray[np.uint32]:
 def draw_steps(
     seed: U64, sample: U64, turn: U64, bits: U64, keys: OutU64s, orders: OutU32s2
 ) -> None:
-    """Fill ``keys`` for steps ``turn`` + 1, ``turn`` + 2, ... of a sample, and the orders of the
-    first ones. ``orders`` is uint32[steps, ORDER_WORDS].
-    """
+    """Fill ``keys`` for steps ``turn`` + 1, ``turn`` + 2, ..., and ``orders`` of the first ones."""
     for i in range(keys.size):
         keys[i] = draw_key(seed, sample, turn + np.uint64(i + 1))
     for i in range(orders.shape[0]):

@@ -1,21 +1,19 @@
 """PageRank's kernels: Gauss-Seidel sweeps over the graph without its dangling nodes.
 
 *Dangling* nodes, those without out-links, pass nothing on. So the iteration runs on the *core*, the
-nodes with out-links, and ranks of dangling nodes are computed once, at the end. A node's rank is
-distributed over its out-links in proportion to their weights w (1 without weights). With W[u], the
-*strength* of u, the sum of the weights of its out-links, and z[u] = y[u] / W[u], a sweep solves
-each row of
+nodes with out-links, and ranks of dangling nodes are computed once, at the end. With W[u], the
+*strength* of u, the sum of the weights w of its out-links (1 without weights), and z[u] = y[u] /
+W[u], a sweep solves each row of
 
     y[v] = damping * sum of w(u, v) z[u] over in-neighbors u != v  +  damping * w(v, v) z[v]
            + base[v]
 
-for y[v], and uses each new value at once. The self-loop of v is part of ``scale`` instead of being
-iterated. A sum first adds nodes above v, which have values of the previous sweep, then those below,
-which have new ones, both in order of id, so the core can be cut into blocks (``rank_blocks.py``).
+for y[v], and uses each new value at once. The self-loop of v is part of ``scale``. A sum first adds
+nodes above v, which have values of the previous sweep, then those below, which have new ones, both
+in order of id, so the core can be cut into blocks (``rank_blocks.py``).
 
-A sweep costs one pass over the core's links, about 1 ns per link if linked nodes have nearby ids.
-Source: Haveliwala, *Efficient computation of PageRank*, 3; for dangling nodes Lee, Golub, Zenios
-2003.
+A sweep costs about 1 ns per link if linked nodes have nearby ids. Source: Haveliwala, *Efficient
+computation of PageRank*, 3; for dangling nodes Lee, Golub, Zenios 2003.
 """
 
 from __future__ import annotations

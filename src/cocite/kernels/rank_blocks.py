@@ -5,13 +5,10 @@ The links to a block's rows are of four kinds, by the location of their source:
     inner, from rows above or below    by row, as in memory, sources numbered from the block's first
     outer, from rows above or below    by source, as words (``kernels/scan.py``)
 
-A row's sum has four parts, in this order: inner above, outer above, outer below, inner below. The
-first three use values that do not change during the sweep; the last is the Gauss-Seidel sweep
-itself. Links to dangling nodes (*tails*) are separate; their sums are in order of source: outer
-below, inner, outer above.
-
-Dealing costs 2 to 5 ns per link, once; a sweep 2 ns per outer link. Source: Haveliwala, *Efficient
-computation of PageRank*, 3.2.
+A row's sum has four parts, in this order: inner above, outer above, outer below, inner below; the
+last is the Gauss-Seidel sweep itself. Links to dangling nodes (*tails*) are separate; their sums
+are in order of source. Dealing costs 2 to 5 ns per link, once; a sweep 2 ns per outer link. Source:
+Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations
@@ -125,19 +122,6 @@ def rename(keys: OutU64s, begin: U64, stop: U64, number: U32s, lost: OutU64s) ->
         keys[at] = (np.uint64(number[source]) << _SHIFT) | (keys[at] & _LOW)
         at += _ONE64
     return at
-
-
-@kernel
-def arrange_weights(keys: U64s, weights: F32s, out: OutF32s) -> None:
-    """Write the ``weights`` of sorted ``keys`` in the order of ``scan.arrange``."""
-    at, source = np.uint64(0), np.uint64(0)
-    for i in range(keys.size):
-        mine = keys[i] >> _SHIFT
-        if i == 0 or mine != source:
-            source = mine
-            at += _ONE64
-        out[at] = weights[i]
-        at += _ONE64
 
 
 @kernel(T=("F32", "F64"))

@@ -3,12 +3,9 @@
     rows[v, l] = place of node v in the random order of lane l
 
 After k scans with MIN, a row contains the smallest place in v's k-step in-neighborhood, and
-``winners`` turns it into the node at that place. Orders are bijections, so winners are equal
-exactly if places are. Both kernels process tiles of nodes, buffered with one line per order, so
-that rows are accessed sequentially.
-
-Costs 2 to 3 ns per node and lane. Source: Fogaras, Racz, *Scaling link-based similarity search*,
-2.3.1 (Algorithm 3, line 3).
+``winners`` turns it into the node at that place. Both kernels process tiles of nodes, buffered with
+one line per order, so that rows are accessed sequentially, at 2 to 3 ns per node and lane. Source:
+Fogaras, Racz, *Scaling link-based similarity search*, 2.3.1 (Algorithm 3, line 3).
 """
 
 from __future__ import annotations

@@ -1,31 +1,25 @@
 """Rows of the nodes nearest to each node: computed by a push, and compared.
 
 ``push`` computes rows by personalized PageRank along links in both directions. With p(u, v) the
-fraction of walks from u that end at v, and d(v) the degree of v, a row contains the ``keep``
-largest positive values of
+fraction of walks from u that end at v, a row contains the ``keep`` largest positive values of
 
-    value(u, v) = log(p(u, v) * volume / d(v))          volume: the sum of all degrees
+    value(u, v) = log(p(u, v) * volume / degree(v))         volume: the sum of all degrees
 
-A walk with an odd number of steps counts ``odd`` instead of 1. So each node has two residuals, of
-walks with an even and with an odd number of steps so far. Nodes whose residuals add up to at least
-eps d(v) are pushed, first in, first out; then the error of p(v) / d(v) is at most eps. The
-threshold eps falls in stages, until ``keep`` nodes have p(v) / d(v) >= eps.
+A walk with an odd number of steps counts ``odd`` instead of 1, so each node has two residuals.
+Nodes whose residuals add up to at least eps * degree are pushed, first in, first out; eps falls in
+stages, until ``keep`` nodes have p(v) / degree(v) >= eps, which bounds the error of that ratio.
 
-A value is stored as code = round(255 sqrt(value / top)), so that small values keep their ratios. A
-code represents the integer code**2.
-
-Rows are compared by the weighted Jaccard index of these integers, family by family:
+A value is stored as code = round(255 sqrt(value / top)), which represents the integer code**2. Rows
+are compared by the weighted Jaccard index of these integers, family by family:
 
     score(u, v) = sum over families f of  weight_f * sum of minima / sum of maxima
 
 Integer sums do not depend on their order, so scores of a pair and of a list are equal to the bit.
-Ties go to nodes with the smaller hash, because ids often follow topics. The rows of family f follow
-those of family f - 1, and so do its columns, as many in each family. Ids and offsets are checked
-during use, because files are opened unverified.
+Ties go to nodes with the smaller hash. The rows of family f follow those of family f - 1, and so do
+its columns. Ids and offsets are checked during use, because files are opened unverified.
 
-A push costs 4 ns per link read; a list 0.3 to 1.2 ns per holder of each entry in the row. Source:
-Andersen, Chung, Lang 2006 for the push; Levy, Goldberg 2014 for pointwise mutual information in
-rows.
+A push costs 4 ns per link read; a list 0.3 to 1.2 ns per holder of each entry. Source: Andersen,
+Chung, Lang 2006 for the push; Levy, Goldberg 2014 for pointwise mutual information in rows.
 """
 
 from __future__ import annotations
@@ -321,9 +315,7 @@ def gather(
 def _best(
     common: Any, used: Any, count: Any, norms: Any, weights: Any, node: Any, floor: Any, out: Any
 ) -> Any:
-    """Find a node's best hits, best first, from what all rows share; return their number. Nodes
-    clearly below the last hit are skipped without a division.
-    """
+    """Find the best hits, best first; return their number. Skips low ones without a division."""
     ids, grains = out
     nodes, size, least, both = np.int64(common.size), 0, floor, np.int64(weights.size) - 1
     first, second = weights[0] * GRAINS, weights[both] * np.float64(both) * GRAINS

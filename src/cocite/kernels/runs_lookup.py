@@ -21,7 +21,7 @@ import numpy as np
 from cocite.constants import GRAINS, NEVER, ONE
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
-from cocite.kernels.listing import offer, sort
+from cocite.kernels.listing import consider, sort
 from cocite.kernels.runs import (
     REST,
     bits_at,
@@ -66,92 +66,66 @@ def _change(changes: Any, first: Any, end: Any, value: Any, square: Any, marks: 
 
 
 @helper
-def _right(
-    row: Any, node: Any, here: Any, limit: Any, weights: Any, changes: Any, marks: Any
+def _walk(
+    row: Any, node: Any, here: Any, limit: Any, weights: Any, changes: Any, marks: Any, right: Any
 ) -> Any:
-    """Walk right from ``node`` in run ``here``, to the end of its tree or a label >= ``limit``.
-    Returns the number of runs read, or DAMAGED.
+    """Walk right or left from ``node`` in run ``here``, to the end of its tree or a label >=
+    ``limit``; a label joins its place to the previous one. Returns the number of runs read, or
+    DAMAGED.
     """
     address, bits, nodes = row[2], row[4], np.uint64(changes.shape[0] - 1)
     size, mask = bits + REST, (_ONE64 << bits) - _ONE64
     first, rest = run_at(row, here)
-    end, largest = first + size_of(rest), _ZERO64
+    end, label, largest = first + size_of(rest), label_of(rest), _ZERO64
     value = square = _ZERO64
-    if inner_of(rest) != _ZERO64 and node + _ONE64 < end:
+    low, high = (node + _ONE64, end) if right else (first, node)
+    if inner_of(rest) != _ZERO64 and low < high:
         largest = inner_of(rest)
         if largest >= limit:
             return np.int64(1)
         value, square = meeting_weight(weights, limit, largest)
-        _change(changes, node + _ONE64, end, value, square, marks)
-    at, stop = (here + _ONE64) * size, row[3] * size
-    while at < stop:
+        _change(changes, low, high, value, square, marks)
+    at, stop = here * size, row[3] * size
+    while True:
+        if right:
+            at += size
+            if at >= stop:
+                break
+        else:
+            if label == _ZERO64 or label >= limit:
+                break
+            if at == _ZERO64:
+                return np.int64(DAMAGED)
+            at -= size
         word = bits_at(address, at)
         first, rest = word & mask, word >> bits
-        label = label_of(rest)
-        if label == _ZERO64 or label >= limit:
-            break
         end = first + size_of(rest)
+        if right:
+            label = label_of(rest)
+            if label == _ZERO64 or label >= limit:
+                break
         if end > nodes:
             return np.int64(DAMAGED)
         if label > largest:
             largest = label
             value, square = meeting_weight(weights, limit, label)
         if inner_of(rest) > largest:
-            _change(changes, first, first + _ONE64, value, square, marks)
-            first, largest = first + _ONE64, inner_of(rest)
+            nearest = first if right else end - _ONE64
+            _change(changes, nearest, nearest + _ONE64, value, square, marks)
+            first, end = (first + _ONE64, end) if right else (first, nearest)
+            largest = inner_of(rest)
             if largest >= limit:
                 break
             value, square = meeting_weight(weights, limit, largest)
         _change(changes, first, end, value, square, marks)
-        at += size
-    return np.int64(at // size - here)
-
-
-@helper
-def _left(
-    row: Any, node: Any, here: Any, limit: Any, weights: Any, changes: Any, marks: Any
-) -> Any:
-    """Do ``_right`` to the left: a label joins its place to the previous one."""
-    address, bits, nodes = row[2], row[4], np.uint64(changes.shape[0] - 1)
-    size, mask = bits + REST, (_ONE64 << bits) - _ONE64
-    first, rest = run_at(row, here)
-    label, largest = label_of(rest), _ZERO64
-    value = square = _ZERO64
-    if inner_of(rest) != _ZERO64 and node > first:
-        largest = inner_of(rest)
-        if largest >= limit:
-            return np.int64(1)
-        value, square = meeting_weight(weights, limit, largest)
-        _change(changes, first, node, value, square, marks)
-    at = here * size
-    while label != _ZERO64 and label < limit:
-        if at == _ZERO64:
-            return np.int64(DAMAGED)
-        at -= size
-        word = bits_at(address, at)
-        first, rest = word & mask, word >> bits
-        end = first + size_of(rest)
-        if end > nodes:
-            return np.int64(DAMAGED)
-        if label > largest:
-            largest = label
-            value, square = meeting_weight(weights, limit, label)
-        if inner_of(rest) > largest:
-            _change(changes, end - _ONE64, end, value, square, marks)
-            end, largest = end - _ONE64, inner_of(rest)
-            if largest >= limit:
-                break
-            value, square = meeting_weight(weights, limit, largest)
-        _change(changes, first, end, value, square, marks)
-        label = label_of(rest)
-    return np.int64(here - at // size)
+        if not right:
+            label = label_of(rest)
+    return np.int64(at // size - here) if right else np.int64(here - at // size)
 
 
 @helper
 def outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any, carried: Any) -> Any:
-    """Add the weights of all relatives of ``node``; return SOUND, or the index of an invalid
-    sample. ``carried`` is as in ``trees.outwards``, counted in runs.
-    """
+    """Do ``trees.outwards`` on runs; return SOUND, or the index of an invalid sample."""
     nodes, samples, node = np.uint64(changes.shape[0] - 1), table.shape[0], np.uint64(node)
     found = np.empty(AT_ONCE, np.uint64)
     for begin in range(0, samples, AT_ONCE):
@@ -179,8 +153,8 @@ def outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any, carr
                 return sample
             if limit == _ONE64:
                 continue
-            rights = _right(row, node, here, limit, weights, changes, marks)
-            lefts = _left(row, node, here, limit, weights, changes, marks)
+            rights = _walk(row, node, here, limit, weights, changes, marks, True)
+            lefts = _walk(row, node, here, limit, weights, changes, marks, False)
             if rights == DAMAGED or lefts == DAMAGED:
                 return sample
             if carried is not None:
@@ -257,53 +231,38 @@ def _fetch(table: Any, sample: Any, asked: Any, ranks: Any) -> Any:
 
 
 @helper
-def _turns_right(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
-    """Walk right from ``node`` in run ``here``, up to run ``last`` or the edge of the tree. Each
-    row of ``turns`` uint64[16, 2] is a position where the largest label changes, and the new label.
-    A position is twice the number of a run, plus 1 at the run's second place. Returns the number of
-    rows, and the last run.
+def _turns(row: Any, node: Any, here: Any, last: Any, turns: Any, right: Any) -> Any:
+    """Walk right or left from ``node`` in run ``here``, up to run ``last`` or the edge of the tree.
+    Each row of ``turns`` uint64[16, 2] is a position where the largest label changes, and the new
+    label. A position is twice the number of a run, plus 1 at its second place from the left or,
+    walking left, at its last place. Returns the number of rows, and the last run.
     """
     count, largest = 0, _ZERO64
     first, rest = run_at(row, here)
-    if inner_of(rest) != _ZERO64 and node + _ONE64 < first + size_of(rest):
+    label = label_of(rest)
+    beyond = node + _ONE64 < first + size_of(rest) if right else node > first
+    if inner_of(rest) != _ZERO64 and beyond:
         largest = inner_of(rest)
-        turns[0, 0], turns[0, 1], count = _ZERO64, largest, 1
+        turns[0, 0], turns[0, 1], count = _ZERO64 if right else _ALL, largest, 1
     at = here
-    while at < last:
-        _, rest = run_at(row, at + _ONE64)
-        if label_of(rest) == _ZERO64:
+    while at != last:
+        if right:
+            _, rest = run_at(row, at + _ONE64)
+            label = label_of(rest)
+        if label == _ZERO64:
             break
-        at += _ONE64
-        if label_of(rest) > largest:
-            largest = label_of(rest)
-            turns[count, 0], turns[count, 1] = at << _ONE64, largest
-            count += 1
-        if inner_of(rest) > largest:
-            largest = inner_of(rest)
-            turns[count, 0], turns[count, 1] = (at << _ONE64) | _ONE64, largest
-            count += 1
-    return count, at
-
-
-@helper
-def _turns_left(row: Any, node: Any, here: Any, last: Any, turns: Any) -> Any:
-    """Do ``_turns_right`` to the left, with plus 1 at the last place of a run."""
-    count, largest = 0, _ZERO64
-    first, rest = run_at(row, here)
-    if inner_of(rest) != _ZERO64 and node > first:
-        largest = inner_of(rest)
-        turns[0, 0], turns[0, 1], count = _ALL, largest, 1
-    at, label = here, label_of(rest)
-    while at > last and label != _ZERO64:
-        at -= _ONE64
-        _, rest = run_at(row, at)
+        at = at + _ONE64 if right else at - _ONE64
+        if not right:
+            _, rest = run_at(row, at)
         if label > largest:
             largest = label
-            turns[count, 0], turns[count, 1] = (at << _ONE64) | _ONE64, largest
+            turns[count, 0] = (at << _ONE64) | (_ZERO64 if right else _ONE64)
+            turns[count, 1] = largest
             count += 1
         if inner_of(rest) > largest:
             largest = inner_of(rest)
-            turns[count, 0], turns[count, 1] = at << _ONE64, largest
+            turns[count, 0] = (at << _ONE64) | (_ONE64 if right else _ZERO64)
+            turns[count, 1] = largest
             count += 1
         label = label_of(rest)
     return count, at
@@ -353,8 +312,8 @@ def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
             first, last = min(first, run), max(last, run)
         here = runs[hits]
         own = inner_of(run_at(row, here)[1])
-        rights, last = _turns_right(row, asked[hits], here, last, turns[0])
-        lefts, first = _turns_left(row, asked[hits], here, first, turns[1])
+        rights, last = _turns(row, asked[hits], here, last, turns[0], True)
+        lefts, first = _turns(row, asked[hits], here, first, turns[1], False)
         for i in range(hits):
             run, tau = runs[i], _ZERO64
             if run == here:
@@ -379,7 +338,7 @@ def best(
     ``ids`` uint32[k] and ``grains`` float64[k]; returns their number, and the nodes summed up.
     """
     scale = samples * ONE
-    grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)
+    size, least = 0, (floor - 1.0) * (scale / GRAINS)
     # Smaller sums cannot be hits; at least 1, as 0 means no sum.
     low = np.uint64(max(1.0, least - SLACK))
     nodes, total, touched = changes.size - 1, _ZERO64, 0
@@ -391,14 +350,9 @@ def best(
         for node in range(block * BLOCK, min((block + 1) * BLOCK, nodes)):
             total += changes[node]
             changes[node] = _ZERO64
-            if total < low or np.float64(total) < least:
-                continue
-            score = np.rint(np.float64(total) * (GRAINS / scale))
-            if score < floor:
-                continue
-            size = offer(grains, ids, size, np.uint32(node), score)
-            if size == ids.size:
-                least = (grains[0] - 1.0) * grain
+            if total >= low and np.float64(total) >= least:
+                hit = np.uint32(node), np.float64(total)
+                size, least = consider(hit, scale, floor, grains, ids, size, least)
                 low = np.uint64(max(1.0, least - SLACK))
         block += 1
         if total == _ZERO64:

@@ -4,19 +4,17 @@
 
 (+) is SUM, MIN or MAX per lane; NaN never wins MIN or MAX, and sums of unsigned integers are modulo
 2**32. Rows are flat: lane l of node v is ``x[v * lanes + l]``. ``identity`` is a tuple with (+)'s
-identity element for every lane. Its length is known when a kernel is compiled, so a row is one
-vector operation (``kernels/_vectors.py``). Its type is that of the accumulator: always float64 for
-SUM of floats.
+identity for every lane, of the accumulator's type: always float64 for SUM of floats. Its length is
+known when a kernel is compiled, so a row is one vector operation (``kernels/_vectors.py``).
 
-* ``pull`` iterates over destinations, with the links of the stored graph. The row of v stays in the
-  first-level cache; rows of x are read at random.
-* ``push`` iterates over sources. The links of a block of destinations are a stream of words (from
-  ``pair`` and ``arrange``): a source, then its targets, counted from the block's first node, with a
-  mark on the last. Rows of x are read in sequence, and only the block's accumulators at random.
+* ``pull`` iterates over destinations, with the links of the stored graph; it reads x at random.
+* ``push`` iterates over sources. The links of a block of destinations are a stream of words: a
+  source, then its targets, counted from the block's first node, with a mark on the last. It reads x
+  in sequence, and only the block's accumulators at random.
 
 Both add the terms of a row in ascending order of source, so results are equal to the bit. A link in
-``pull`` costs 1 ns with one lane, 3 ns with 16 lanes of 32 bits (a cache line). Source: Haveliwala,
-*Efficient computation of PageRank*, 3.2.
+``pull`` costs 1 ns with one lane, 3 ns with 16 lanes of 32 bits. Source: Haveliwala, *Efficient
+computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations
@@ -134,8 +132,10 @@ def pair(
 
 
 @kernel
-def arrange(keys: U64s, words: OutU32s) -> U64:
-    """Write sorted ``keys`` (uint64[links]) as words (uint32[2 * links]); return their number."""
+def arrange(keys: U64s, weights: F32s, words: OutU32s, beside: OutF32s) -> U64:
+    """Write sorted ``keys`` (uint64[links]) as words (uint32[2 * links]); return their number.
+    ``beside`` receives the ``weights``, if any, at the positions of their targets.
+    """
     at, source = _ZERO64, _ZERO64
     for i in range(keys.size):
         mine = keys[i] >> _SHIFT
@@ -146,5 +146,7 @@ def arrange(keys: U64s, words: OutU32s) -> U64:
         target = np.uint32(keys[i])
         ends = i + 1 == keys.size or keys[np.uint64(i) + _ONE64] >> _SHIFT != source
         words[at] = target | _LAST if ends else target
+        if weights.size > 0:
+            beside[at] = weights[i]
         at += _ONE64
     return at

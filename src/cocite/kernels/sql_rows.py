@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 from cocite.kernels.text import C1, TURN, is_integer, wide_fault
@@ -39,6 +41,9 @@ REASONS = {
 }
 
 _LF, _TAB, _SPACE, _QUOTE, _BACKSLASH = 10, 9, 32, 39, 92
+_MEANT = np.arange(256, dtype=np.uint8)
+_MEANT[[48, 98, 110, 114, 116, 90]] = 0, 8, 10, 13, 9, 26
+"""What a character after a backslash stands for."""
 _OPEN, _CLOSE, _COMMA, _SEMICOLON, _UNDERSCORE, _X, _N, _ZERO = 40, 41, 44, 59, 95, 120, 78, 48
 
 
@@ -47,23 +52,6 @@ def _blanks(text: Any, i: Any) -> Any:
     while i < text.size and (text[i] == _SPACE or 9 <= text[i] <= 13):
         i += 1
     return i
-
-
-@helper
-def _meant(byte: Any) -> Any:
-    if byte == 48:
-        return 0
-    if byte == 98:
-        return 8
-    if byte == 110:
-        return 10
-    if byte == 114:
-        return 13
-    if byte == 116:
-        return 9
-    if byte == 90:
-        return 26
-    return byte
 
 
 @helper
@@ -90,7 +78,7 @@ def _string(text: Any, i: Any, taken: Any, out: Any, at: Any) -> Any:
             i += 1
             if i >= text.size:
                 return -1, at
-            byte = _meant(text[i])
+            byte = _MEANT[text[i]]
         if taken:
             out[at] = byte
             at += 1

@@ -1,37 +1,8 @@
-"""Confidence intervals by betting, and scores from the sums of samples.
+"""Scores from the sums of samples, and confidence intervals by betting.
 
-**Betting.** Bets on independent values y[1], ..., y[n] in [0, 1] with mean p cannot win on average.
-If each stake is chosen before its value is seen, the wealth
-
-    K(p) = product over i of (1 + stake[i] * (y[i] - p)),       0 <= stake[i] <= CAP / p,
-
-is a martingale, and reaches ``level`` with a probability of at most 1 / level (Ville). Means p at
-which it does are rejected. K falls when p grows, so these are all means below an end, which is
-found by bisection. There are two kinds of stakes:
-
-* Sequential (``ordered_ends``): with v the variance of the values so far, together with two
-  imagined zeros and two imagined ones,
-
-      stake[i] = sqrt(AIM / (v[i - 1] * (n - i + 1))),
-
-  and the largest wealth along the way counts. Stakes do not depend on the level, so a higher level
-  never gives a narrower interval.
-* Equal (``mixed_ends``): a mixture of constant stakes, START * 2**j / sqrt(n) up to STOP, each with
-  SHARE times the weight of the previous one; the final wealth counts. The order of values does not
-  matter, and their means may differ: the interval is for the mean of their means, because the
-  product of 1 + stake * (mean[i] - p) is at most 1 (a geometric mean is below an arithmetic one).
-  Intervals are a quarter to a half wider.
-
-An end is the last mean rejected, and ``level`` includes the rounding of the products, so ends are
-conservative. Wealth is capped to the floating-point range, which can only lower it.
-
-Costs 12 bisections of about 0.5 ns per value. Source: Waudby-Smith, Ramdas 2024, *Estimating means
-of bounded random variables by betting*, 4.1 and 4.2 (hedged capital, predictable plug-in stakes).
-Any stakes are valid; stakes that grow as values run out, and the mixture, are our own.
-
-**Totals.** Samples of a part are added up in fixed point (2**48 is 1), so that a sum does not
-depend on its order. ``settle`` turns each sum into a score in integer *grains* (10**-12) and its
-variance, and adds both to the query's totals with the part's weight:
+Samples of a part are added up in fixed point (2**48 is 1), so that a sum does not depend on its
+order. ``settle`` turns each sum into a score in integer *grains* (10**-12) and its variance, and
+adds both to the query's totals with the part's weight:
 
     grains   += weight * rint(mean * 10**12)
     variance += weight**2 * (mean of squares - mean**2) / (samples - 1)       nan for one sample
@@ -136,6 +107,27 @@ def settle_exact(
 
 
 # -- betting -----------------------------------------------------------------------------
+
+# Bets on independent values y[i] in [0, 1] with mean p cannot win on average. If each stake is
+# chosen before its value is seen, the wealth
+#
+#     K(p) = product over i of (1 + stake[i] * (y[i] - p)),       0 <= stake[i] <= CAP / p,
+#
+# reaches ``level`` with a probability of at most 1 / level (Ville), which rejects p. K falls when p
+# grows, so bisection finds the end of the rejected means. There are two kinds of stakes:
+#
+# * Sequential (``ordered_ends``): with v the variance of the values so far and of two imagined
+#   zeros and ones, stake[i] = sqrt(AIM / (v[i - 1] * (n - i + 1))); the largest wealth along the
+#   way counts. Stakes do not depend on the level, so a higher level never narrows an interval.
+# * Equal (``mixed_ends``): a mixture of stakes START * 2**j / sqrt(n) up to STOP, each with SHARE
+#   times the weight of the previous one; the final wealth counts. The order of values does not
+#   matter, and their means may differ: the interval is for the mean of their means, as a geometric
+#   mean is below an arithmetic one. Intervals are a quarter to a half wider.
+#
+# An end is the last mean rejected, ``level`` includes the rounding of the products, and wealth is
+# capped to the floating-point range, so ends are conservative. Costs 12 bisections of 0.5 ns per
+# value. Source: Waudby-Smith, Ramdas 2024, *Estimating means of bounded random variables by
+# betting*, 4.1 and 4.2; stakes that grow as values run out, and the mixture, are our own.
 
 
 AIM = 3.0

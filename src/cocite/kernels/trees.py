@@ -8,10 +8,8 @@ joins it to the previous one, 0 at the start of a tree. The first meeting is a r
 A row of ``table`` uint64[samples, 4] is (address of the position of node 0, address of the trees,
 words from one node's position to the next one's, number of members). A node's positions in all
 samples are adjacent. Trees are groups of 72 words: 64 members, then their labels, eight to a word,
-low half-byte first. Scores are sums of fixed-point weights (2**48 is 1), in any order.
-
-A pair costs reading two positions and the labels between them; relatives cost reading a tree.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1.
+low half-byte first. Scores are sums of fixed-point weights (2**48 is 1), in any order. Source:
+Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1.
 """
 
 from __future__ import annotations
@@ -23,7 +21,7 @@ import numpy as np
 from cocite.constants import GRAINS, NEVER, NOWHERE, ONE
 from cocite.kernels._kernel import helper, kernel, prefetch_at, word_at
 from cocite.kernels._types import *
-from cocite.kernels.listing import offer, sort
+from cocite.kernels.listing import consider, sort
 
 DAMAGED = -1
 _ZERO32, _ONE32, _TWO32 = np.uint32(0), np.uint32(1), np.uint32(2)
@@ -225,42 +223,22 @@ def _plain(word: Any, largest: Any) -> Any:
 
 
 @helper
-def _turns_right(trees: Any, here: Any, far: Any, turns: Any) -> Any:
-    """Walk right from place ``here``, up to place ``far`` or the edge of the tree. Each row of
-    ``turns`` uint32[16, 2] is a place where the largest label changes, and the new label. Returns
-    their number, and the last place.
+def _turns(trees: Any, here: Any, far: Any, turns: Any, right: Any) -> Any:
+    """Walk right or left from place ``here``, up to place ``far`` or the edge of the tree; a label
+    joins its place to the previous one. Each row of ``turns`` uint32[16, 2] is a place where the
+    largest label changes, and the new label. Returns their number, and the last place.
     """
     at, largest, count = here, _ZERO32, 0
-    while at < far:
-        place = np.uint32(at + _ONE32)
-        if largest != _ZERO32 and place & _LOW3 == _ZERO32 and far - at >= _EIGHT32:
-            if _plain(labels_at(trees, place), largest):
-                at = np.uint32(at + _EIGHT32)
-                continue
+    while at != far:
+        place, left = (np.uint32(at + _ONE32), far - at) if right else (at, at - far)
+        whole = place & _LOW3 == (_ZERO32 if right else _LOW3) and left >= _EIGHT32
+        if largest != _ZERO32 and whole and _plain(labels_at(trees, place), largest):
+            at = np.uint32(at + _EIGHT32) if right else np.uint32(at - _EIGHT32)
+            continue
         label = label_at(trees, place)
         if label == _ZERO32:
             break
-        if label > largest:
-            largest = label
-            turns[count, 0], turns[count, 1] = place, label
-            count += 1
-        at = place
-    return count, at
-
-
-@helper
-def _turns_left(trees: Any, here: Any, far: Any, turns: Any) -> Any:
-    """Do ``_turns_right`` to the left: a label joins its place to the previous one."""
-    at, largest, count = here, _ZERO32, 0
-    while at > far:
-        if largest != _ZERO32 and at & _LOW3 == _LOW3 and at - far >= _EIGHT32:
-            if _plain(labels_at(trees, at), largest):
-                at = np.uint32(at - _EIGHT32)
-                continue
-        label = label_at(trees, at)
-        if label == _ZERO32:
-            break
-        at = np.uint32(at - _ONE32)
+        at = place if right else np.uint32(at - _ONE32)
         if label > largest:
             largest = label
             turns[count, 0], turns[count, 1] = at, label
@@ -295,8 +273,8 @@ def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
             continue
         if here >= end:
             return sample
-        rights, last = _turns_right(trees, here, last, right)
-        lefts, first = _turns_left(trees, here, first, left)
+        rights, last = _turns(trees, here, last, right, True)
+        lefts, first = _turns(trees, here, first, left, False)
         for i in range(others.size):
             place = places[i]
             if place < first or place > last:
@@ -351,60 +329,40 @@ def meeting_weight(weights: Any, limit: Any, label: Any) -> Any:
 
 
 @helper
-def _leftwards(
-    trees: Any, place: Any, limit: Any, weights: Any, sums: Any, used: Any, count: Any
+def _towards(
+    trees: Any, ends: Any, limit: Any, weights: Any, sums: Any, used: Any, count: Any, right: Any
 ) -> Any:
-    """Add up the members to the left of a place, where labels join places to the previous ones.
-    Adds eight members at once if none of their labels exceeds the largest so far. Returns where the
-    tree begins, whether the sample is valid, and how many nodes have a sum.
+    """Add up the members right or left of the first of two ``ends``, up to the second, the end of
+    the sample; labels join places to the previous ones. Adds eight members at once if none of
+    their labels exceeds the largest so far. Returns where the tree ends, whether the sample is
+    valid, and how many nodes have a sum.
     """
-    nodes, largest, at = np.uint32(sums.shape[0]), _ZERO32, place
-    value = square = _ZERO64
-    while True:
-        some = 1
-        if largest != _ZERO32 and at & _LOW3 == _LOW3 and at > _LOW3:
-            some = 8 if _plain(labels_at(trees, at), largest) else 1
-        if some == 1:
-            label = label_at(trees, at)
-            if label == _ZERO32 or label >= limit:
-                return np.int64(at), True, count
-            if at == _ZERO32:
-                return np.int64(at), False, count
-            if label > largest:
-                largest = label
-                value, square = meeting_weight(weights, limit, label)
-        for _ in range(some):
-            at = np.uint32(at - _ONE32)
-            member = member_at(trees, at)
-            if member >= nodes:
-                return np.int64(at), False, count
-            count = _add(member, value, square, sums, used, count)
-
-
-@helper
-def _rightwards(
-    trees: Any, ends: Any, limit: Any, weights: Any, sums: Any, used: Any, count: Any
-) -> Any:
-    """Do ``_leftwards`` to the right, up to the end of the sample; return where the tree ends."""
     nodes, largest, (at, end) = np.uint32(sums.shape[0]), _ZERO32, ends
     value = square = _ZERO64
-    while at < end:
-        some = 1
-        if largest != _ZERO32 and at & _LOW3 == _ZERO32 and end - at >= _EIGHT32:
-            some = 8 if _plain(labels_at(trees, at), largest) else 1
+    while not right or at < end:
+        if right:
+            whole = at & _LOW3 == _ZERO32 and end - at >= _EIGHT32
+        else:
+            whole = at & _LOW3 == _LOW3 and at > _LOW3
+        some = 8 if largest != _ZERO32 and whole and _plain(labels_at(trees, at), largest) else 1
         if some == 1:
             label = label_at(trees, at)
             if label == _ZERO32 or label >= limit:
                 break
+            if not right and at == _ZERO32:
+                return np.int64(at), False, count
             if label > largest:
                 largest = label
                 value, square = meeting_weight(weights, limit, label)
         for _ in range(some):
+            if not right:
+                at = np.uint32(at - _ONE32)
             member = member_at(trees, at)
             if member >= nodes:
                 return np.int64(at), False, count
             count = _add(member, value, square, sums, used, count)
-            at = np.uint32(at + _ONE32)
+            if right:
+                at = np.uint32(at + _ONE32)
     return np.int64(at), True, count
 
 
@@ -441,16 +399,21 @@ def outwards(
             trees, end = table[sample, 1], np.uint32(table[sample, 3])
             if place >= end or end > nodes or count > np.uint64(nodes):
                 return np.int64(sample)
-            first_place, sound, count = _leftwards(trees, place, limit, weights, sums, used, count)
+            ends = place, end
+            first_place, sound, count = _towards(
+                trees, ends, limit, weights, sums, used, count, False
+            )
             if not sound:
                 return np.int64(sample)
             ends = np.uint32(place + _ONE32), end
-            at, sound, count = _rightwards(trees, ends, limit, weights, sums, used, count)
+            last_place, sound, count = _towards(
+                trees, ends, limit, weights, sums, used, count, True
+            )
             if not sound:
                 return np.int64(sample)
-            left -= at - first_place
+            left -= last_place - first_place
             if carried is not None:
-                carried[1][sample] = at - first_place
+                carried[1][sample] = last_place - first_place
     progress[0], progress[1] = np.uint64(samples), count
     return np.int64(SOUND)
 
@@ -476,23 +439,15 @@ def best(
 ) -> I64:
     """Find the best sums, best first, as ``settle`` and ``top`` do; reset the sums to 0.
 
-    Fills ``ids`` uint32[k] and ``grains`` float64[k]; returns the number of hits. Sums become
-    scores only if they may be among the best k: grains are rounded, so a sum one grain below the
-    last of them cannot.
+    Fills ``ids`` uint32[k] and ``grains`` float64[k]; returns the number of hits.
     """
     scale = samples * ONE
-    grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)
+    size, least = 0, (floor - 1.0) * (scale / GRAINS)
     for i in range(count):
         node = used[i]
         total = np.float64(sums[node])
         sums[node] = _ZERO64
-        if total < least:
-            continue
-        score = np.rint(total * (GRAINS / scale))
-        if score < floor:
-            continue
-        size = offer(grains, ids, size, node, score)
-        if size == ids.size:
-            least = (grains[0] - 1.0) * grain
+        if total >= least:
+            size, least = consider((node, total), scale, floor, grains, ids, size, least)
     sort(grains, ids, size)
     return size

@@ -1,19 +1,15 @@
 """Whole answers on fingerprint trees, packed or not, each possibly derived from the previous one.
 
 One call of ``answers`` replaces about forty, with equal results, and releases the interpreter lock
-once: ``outwards``, ``totals.settle`` and ``listing.top``, ``meeting_times``, and the intervals of
-hits (``kernels/listing.py``). Squares are added up only for hits, from their meeting times, which
-halves the memory written. ``carry`` computes only the changes from one node to the next.
+once. Squares are added up only for hits, from their meeting times, which halves the memory written.
+``carry`` computes only the changes from one node to the next, which saves time if consecutive nodes
+meet early, as neighbors on a site do.
 
 Let tau(u, u') = t in a sample. Meeting times are an ultrametric: a node that meets u after step t
 meets u' at the same step. So only nodes that u or u' meets *before* t change, and u and u':
 
     v met by u' before t    w(t) -> w(tau(u', v))           u     none -> w(t)
     v met by u before t     w(tau(u, v)) -> w(t)            u'    w(t) -> none,      w(never) = 0
-
-Weights are integers, so sums equal those of ``trees.gather`` exactly. ``carry`` saves time if
-consecutive nodes meet early, as neighbors on a site do; unrelated nodes cost more than starting
-over. It includes squares, for standard errors.
 
 Costs 2 ns for each place that changes, or 3 for each run, and one pass over the nodes with a sum.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1; the difference of two queries
@@ -29,7 +25,7 @@ import numpy as np
 from cocite.constants import GRAINS, NEVER, NOWHERE, ONE, UNFINISHED
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
-from cocite.kernels.listing import error_of, offer, sort, tell
+from cocite.kernels.listing import consider, error_of, sort, tell
 from cocite.kernels.runs import number_of, rank_of
 from cocite.kernels.runs_lookup import BLOCK, SLACK, next_block
 from cocite.kernels.runs_lookup import best as packed_best
@@ -59,6 +55,13 @@ def _sum_up(table: Any, node: Any, weights: Any, scratch: Any) -> Any:
 
 
 @helper
+def _times(table: Any, node: Any, others: Any, times: Any) -> Any:
+    if table.shape[1] == _PACKED:
+        return packed_times(table, node, others, times)
+    return meeting_times(table, node, others, times)
+
+
+@helper
 def _answer(
     table: Any, node: Any, weights: Any, worth: Any, scratch: Any, numbers: Any, ids: Any, out: Any
 ) -> Any:
@@ -78,10 +81,7 @@ def _answer(
     if hits == 0:
         return np.int64(SOUND), 0, touched, 0
     times = np.empty((samples, hits), np.uint8)
-    if table.shape[1] == _PACKED:
-        bad = packed_times(table, node, ids[:hits], times)
-    else:
-        bad = meeting_times(table, node, ids[:hits], times)
+    bad = _times(table, node, ids[:hits], times)
     if bad != SOUND:
         return bad, 0, 0, 0
     return np.int64(SOUND), hits, touched, tell(times, weights, worth, numbers, grains, out)
@@ -191,21 +191,16 @@ def _best(sums: Any, used: Any, count: Any, numbers: Any, ids: Any, grains: Any)
     """Do ``trees.best`` without changing the sums; return (hits, nodes with a sum)."""
     samples, floor = numbers
     scale, live = samples * ONE, 0
-    grain, size, least = scale / GRAINS, 0, (floor - 1.0) * (scale / GRAINS)
+    size, least = 0, (floor - 1.0) * (scale / GRAINS)
     low = np.uint64(max(1.0, least - SLACK))
     for i in range(count):
         node = used[i]
         total = sums[node, 0]
         used[live] = node
         live += 1 if total != _ZERO64 else 0
-        if total < low or np.float64(total) < least:
-            continue
-        score = np.rint(np.float64(total) * (GRAINS / scale))
-        if score < floor:
-            continue
-        size = offer(grains, ids, size, node, score)
-        if size == ids.size:
-            least = (grains[0] - 1.0) * grain
+        if total >= low and np.float64(total) >= least:
+            hit = node, np.float64(total)
+            size, least = consider(hit, scale, floor, grains, ids, size, least)
             low = np.uint64(max(1.0, least - SLACK))
     sort(grains, ids, size)
     return size, live
@@ -253,10 +248,7 @@ def carry(
         bad = np.int64(SOUND) if count <= sums.shape[0] else np.int64(0)
         if row > 0 and bad == SOUND:
             asked[0] = new
-            if table.shape[1] == _PACKED:
-                bad = packed_times(table, old, asked, times)
-            else:
-                bad = meeting_times(table, old, asked, times)
+            bad = _times(table, old, asked, times)
         read[:] = 0
         if bad == SOUND:
             bad, count = _move(table, old, new, weights, scratch, times, read, count)

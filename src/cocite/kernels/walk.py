@@ -166,6 +166,19 @@ def step_argmin(
                 out[batch[j]] = _argmin_by_scan(in_sources, begin, end, order)
 
 
+@helper
+def fetch_owners(arrived: Any, low: Any, high: Any, owner: Any, at: Any, live: Any) -> None:
+    """Prefetch what ``meet`` reads for the tokens ``low`` to ``high``."""
+    for i in range(low, high):
+        if arrived[i] != NOWHERE:
+            prefetch(owner, np.uint64(arrived[i]))
+    for i in range(low, high):
+        if arrived[i] != NOWHERE:
+            token = owner[arrived[i]]
+            if token < live:
+                prefetch(at, np.uint64(token))
+
+
 @kernel
 def meet(
     arrived: U32s,
@@ -191,16 +204,7 @@ def meet(
     size = arrived.size
     for lo in range(0, size, _BATCH):
         hi = min(lo + _BATCH, size)
-        for i in range(lo, hi):
-            node = arrived[i]
-            if node != NOWHERE:
-                prefetch(owner, np.uint64(node))
-        for i in range(lo, hi):
-            node = arrived[i]
-            if node != NOWHERE:
-                token = owner[node]
-                if token < live:
-                    prefetch(at, np.uint64(token))
+        fetch_owners(arrived, lo, hi, owner, at, live)
         for i in range(lo, hi):
             node = arrived[i]
             if node == NOWHERE:
@@ -271,9 +275,7 @@ _SLACK = 1.0 + 2.0**-40
 
 @kernel
 def share(offsets: U64s, neighbors: U32s, weights: F32s, by_node: Bool, out: OutU32s) -> None:
-    """Fill ``out`` (uint32[links]) with the running shares of each row's links. The unit, 2**-32,
-    bounds the error of a probability.
-    """
+    """Fill ``out`` with the running shares of each row's links, in units of 2**-32."""
     for i in range(offsets.size - 1):
         begin, end = offsets[i], offsets[np.uint64(i) + _ONE64]
         total = 0.0
@@ -329,9 +331,7 @@ def step_clock(
     out: OutU32s,
     block: U32s,
 ) -> None:
-    """Move each token at a node of ``block`` to the in-neighbor whose clock rings first. ``block``
-    is uint32[2] (first, end); ``out`` is as for ``step_random``.
-    """
+    """Do ``step_random`` by the clock that rings first; ``block`` is uint32[2] (first, end)."""
     batch = np.empty(_BATCH, np.int64)
     i = 0
     while i < at.size:

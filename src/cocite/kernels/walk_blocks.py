@@ -8,14 +8,10 @@ Rows are uint32[:, 3], dealt into buckets, one for each destination block:
     message    node, position, label                 goes to the block of the node
     place      position, node, label                 goes to the range of the position
 
-Each block sends tokens in ascending order of head, and ``merge`` preserves that order. So the first
-token to arrive at a node survives, and offsets equal those of the walk in memory. A parent is
-smaller than its children, so one ascending pass over the blocks lays out all trees: earlier blocks
-have already sent the positions of the parents in them.
-
-Costs O(log blocks) per token for the merge, O(1) for everything else. Source: Fogaras, Racz,
-*Scaling link-based similarity search*, 2.1.3 (sorting and merging; tokens sent to the owner of the
-node).
+Blocks send tokens in ascending order of head, and ``merge`` preserves it. So the first token to
+arrive at a node survives, and offsets equal those of the walk in memory. A parent is smaller than
+its children, so one ascending pass over the blocks lays out all trees. Merging costs O(log blocks)
+per token. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3.
 """
 
 from __future__ import annotations
@@ -27,6 +23,7 @@ import numpy as np
 from cocite.constants import NOWHERE
 from cocite.kernels._kernel import helper, kernel, prefetch
 from cocite.kernels._types import *
+from cocite.kernels.walk import fetch_owners
 
 _BATCH = 64
 _AHEAD = 16
@@ -66,9 +63,11 @@ def _bucket_of(cuts: Any, home: Any, number: Any) -> Any:
 
 
 @helper
-def _bucket_of_record(cuts: Any, home: Any, row: Any) -> Any:
-    """Return a record's bucket: of two per block, the first if node and parent are both in it."""
+def _bucket_of_row(cuts: Any, home: Any, row: Any, records: Any) -> Any:
+    """Return a row's bucket: of two per block, records within the block go to the first."""
     node = _bucket_of(cuts, home, row[0])
+    if not records:
+        return node
     if row[1] == NOWHERE:
         return 2 * node
     parent = _bucket_of(cuts, home, row[1])
@@ -104,17 +103,10 @@ def deal(
     """
     starts[:] = 0
     for i in range(rows.shape[0]):
-        if records:
-            bucket = _bucket_of_record(cuts, home, rows[i])
-        else:
-            bucket = _bucket_of(cuts, home, rows[i, 0])
-        starts[bucket + 1] += _ONE32
+        starts[_bucket_of_row(cuts, home, rows[i], records) + 1] += _ONE32
     _begins(starts)
     for i in range(rows.shape[0]):
-        if records:
-            bucket = _bucket_of_record(cuts, home, rows[i])
-        else:
-            bucket = _bucket_of(cuts, home, rows[i, 0])
+        bucket = _bucket_of_row(cuts, home, rows[i], records)
         _write(out, starts[bucket], rows[i, 0], rows[i, 1], rows[i, 2])
         starts[bucket] += _ONE32
     _rewind(starts)
@@ -356,14 +348,7 @@ def meet_batch(
     stop = min(first + records.shape[0], arrived.size)
     for low in range(first, stop, _BATCH):
         high = min(low + _BATCH, stop)
-        for i in range(low, high):
-            if arrived[i] != NOWHERE:
-                prefetch(owner, np.uint64(arrived[i]))
-        for i in range(low, high):
-            if arrived[i] != NOWHERE:
-                token = owner[arrived[i]]
-                if token < living:
-                    prefetch(at, np.uint64(token))
+        fetch_owners(arrived, low, high, owner, at, living)
         for i in range(low, high):
             node = arrived[i]
             if node == NOWHERE:

@@ -1,14 +1,13 @@
 """Sweeps over the links of the core, in memory or in blocks on disk.
 
-In memory, links are stored by row, in the order of the row's sum. On disk, a block is a range of
-nodes. The sums of its rows and its own contributions z are in memory, its links in scratch files:
+On disk, a block is a range of nodes, with equal numbers of nodes plus rows in each. The sums of its
+rows and its own contributions z are in memory, its links in scratch files:
 
     inner    between rows of one block    by row: those from rows above, those from rows below
     outer    from rows of other blocks    by source, as words (``engine/arrangement.py``)
 
-Links to the block's dangling nodes, its *tails*, are stored in the same way. Outer values of z are
-read in sequence, a window at a time. The order of the sums is the same in memory and on disk, so
-ranks are bit-identical. Blocks have equal numbers of nodes plus rows, which take 8 bytes each.
+Links to the block's dangling nodes, its *tails*, are stored in the same way. The order of the sums
+is the same in memory and on disk, so ranks are bit-identical.
 
 Arranging takes 60 to 100 ns per outer link and 5 per inner link. Each sweep reads all of z once per
 block. Scratch files take 4 bytes per inner link, up to 8 per outer link (8 and 16 with weights), 16
@@ -147,9 +146,7 @@ class MemoryBlock:
         return sums
 
     def gather(self, nodes: slice, z: NDArray[Any], all_rows: bool) -> Vector:
-        """Return what nodes receive along links, float64[nodes]; unless ``all_rows``, only for
-        dangling nodes.
-        """
+        """Return what nodes, or only dangling ones, receive along links, float64[nodes]."""
         sums = np.empty(nodes.stop - nodes.start)
         ends = self._number[nodes], self._degrees[nodes], z, all_rows
         rank.gather(self._tails, self._rows, self.loops, *ends, sums)
@@ -291,9 +288,7 @@ class _LinkSorter:
         self.weights = np.empty(most * lumped.weighted, np.float32)
 
     def flush(self, count: int, split: int, found: Outer) -> None:
-        """Sort and write the first ``count`` keys as two strips, divided at source row ``split``.
-        Sources without a number count as ``lost``.
-        """
+        """Sort the first ``count`` keys into two strips, below and above source row ``split``."""
         keys, weights = sorted_links(self.keys[:count], self.weights[:count])
         self.lost += (lost := self._rename(keys))
         middle = int(np.searchsorted(keys, np.uint64(split << 32))) if not lost else 0

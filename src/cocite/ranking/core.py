@@ -58,9 +58,7 @@ class Lumped:
     def stretches(
         self, first: int, last: int, links: int = 0
     ) -> Iterator[tuple[int, int, int, int]]:
-        """Yield the stored links of rows [first, last), ``links`` at a time or as many as fit
-        (``vectors.stretches``).
-        """
+        """Yield the links of rows [first, last), ``links`` at a time (``vectors.stretches``)."""
         room = self.room
         if not room.blocks:
             return stretches(self.graph.in_offsets, first, last, _WHOLE, _WHOLE)
@@ -94,9 +92,7 @@ class Lumped:
         return self.scratch.zeros(self.nodes, np.float64)
 
     def contributions(self, dtype: DTypeLike, rows: int | None = None) -> NDArray[Any]:
-        """Return zeros for ``rows``, by default all core nodes; in memory if a block holds them
-        all.
-        """
+        """Return zeros for ``rows`` (None: the core), in memory if one block holds all."""
         rows = self.core if rows is None else rows
         if self.room.blocks > self.room.halves:
             return self.scratch.zeros(rows, dtype)

@@ -48,9 +48,7 @@ class TopNodes(Document):
 
 @dataclass(frozen=True)
 class RankDocument(TopNodes):
-    """The highest ranks of a graph, with trust and spam mass if ``trust``, and how the iteration
-    ended.
-    """
+    """The highest ranks of a graph, with trust and spam mass if ``trust``, and the convergence."""
 
     removed: int
     blocks: int

@@ -2,17 +2,14 @@
 
     authority = A' hub,    hub = A authority,    each divided by its sum
 
-with A[u, v] = 1 if u links to v, iterated from equal hubs. The limit is the projection of A' 1 onto
-the eigenspace of the largest eigenvalue of A' A.
+with A[u, v] = 1 if u links to v, iterated from equal hubs. Hubs and authorities each sum to 1, as
+in NetworkX; in Kleinberg's paper, their squares do. Link weights are ignored. Each sweep shrinks
+the change by the unknown ratio of the two largest eigenvalues of A' A, so the result reports the
+last L1 change of the authorities, not an error bound.
 
-Hubs and authorities each sum to 1, as in NetworkX; in Kleinberg's paper, their squares do. Link
-weights are ignored. Each sweep shrinks the change by the ratio of the two largest eigenvalues,
-which is unknown. The result therefore reports the last L1 change of the authorities, not an error
-bound.
-
-Each sweep scans the in-links and the out-links (``engine/scan.py``). Takes the links twice and 24
-bytes per node; with less memory, links and vectors are on disk, and scores are bit-identical.
-Source: Kleinberg 1999, *Authoritative sources in a hyperlinked environment*.
+Takes the links twice and 24 bytes per node; with less memory, links and vectors are on disk, and
+scores are bit-identical. Source: Kleinberg 1999, *Authoritative sources in a hyperlinked
+environment*.
 """
 
 from __future__ import annotations

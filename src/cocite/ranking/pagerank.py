@@ -5,22 +5,18 @@
 
 On a weighted graph, u passes on x[u] w(u, v) / sum of w over u's out-links. p is the
 personalization, uniform by default. q distributes the rank of dangling nodes: as p (the default, as
-in NetworkX) or uniformly. Alternatively, dangling nodes are removed first, as in Haveliwala's
-paper. With q = p, the dangling term only scales the solution of (I - damping P') y = p
-(``ranking/solver.py``), so x = y / sum(y). Any other q requires a second solution.
+in NetworkX) or uniformly; alternatively, they are removed first, as in Haveliwala's paper. With
+q = p, x = y / sum(y) for the solution of (I - damping P') y = p (``ranking/solver.py``). Any other
+q requires a second solution.
 
 With trusted nodes, a second walk jumps only to these (TrustRank). Let y and t be the solutions for
 uniform and for trusted jumps. The *spam mass* of v, 1 - good_fraction * t[v] / y[v], is the
 fraction of its rank that does not come from good nodes, of which the trusted ones are a sample.
 
-For x with sum 1, ||x - x*||_1 <= ||G x - x||_1 / (1 - damping), since G contracts vectors of sum 0
-by the damping. The iteration stops on a bound of the residual, which is recomputed for the result.
-
-Each sweep costs one pass over the links. Takes the links twice and 166 bytes per node, or any
-memory from 8 MB on (``ranking/vectors.py``). Source: Haveliwala, *Efficient computation of
-PageRank*, sections 2 and 5; Del Corso, Gulli, Romani 2005 (the linear system); Gyöngyi,
-Garcia-Molina, Pedersen 2004 (trust); Gyöngyi, Berkhin, Garcia-Molina, Pedersen 2006, section 3.4
-(spam mass).
+As G contracts vectors of sum 0 by the damping, ||x - x*||_1 <= ||G x - x||_1 / (1 - damping).
+Source: Haveliwala, *Efficient computation of PageRank*, sections 2 and 5; Del Corso, Gulli, Romani
+2005 (the linear system); Gyöngyi, Garcia-Molina, Pedersen 2004 (trust); Gyöngyi, Berkhin,
+Garcia-Molina, Pedersen 2006, section 3.4 (spam mass).
 """
 
 from __future__ import annotations

@@ -5,15 +5,12 @@
                  receive from sources below, with the values of this sweep
     message      the values at the border of two blocks (``engine/partitions.py``)
 
-A row's sum adds the sources above the row in ascending order, then those below. Each block numbers
-the nodes that it reads in this order, so ranks are bit-identical to those on one machine. This is
-also why the second step runs on one block at a time. The workers hold the links; the coordinating
-process (``ranking/solver.py``) holds degrees, teleport and solution.
-
-A sweep costs one pass over each block's links. A block takes 8 bytes per link, 60 per node, and 12
-for each node of another block that it reads or that reads it.
-Source: Haveliwala, *Efficient computation of PageRank*, section 3.2 (blocks); Fogaras, Racz,
-*Scaling link-based similarity search*, section 2.3.2 (distributed).
+A row's sum adds the sources above the row in ascending order, then those below, so ranks are
+bit-identical to those on one machine. The workers hold the links; the coordinating process
+(``ranking/solver.py``) holds degrees, teleport and solution. A block takes 8 bytes per link, 60 per
+node, and 12 for each node of another block that it reads or that reads it. Source: Haveliwala,
+*Efficient computation of PageRank*, section 3.2; Fogaras, Racz, *Scaling link-based similarity
+search*, section 2.3.2.
 """
 
 from __future__ import annotations
@@ -144,9 +141,7 @@ class RankBlock(BorderWorker):
         return self._z[self.border.own].copy()
 
     def gather(self, all_rows: bool) -> Vector:
-        """Return what the block's nodes receive along links, float64[nodes]; unless ``all_rows``,
-        only for dangling nodes.
-        """
+        """Return what the block's nodes, or only dangling ones, receive along links."""
         return self._links.gather(self._whole.own, self._z, all_rows)
 
 

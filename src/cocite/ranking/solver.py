@@ -1,22 +1,15 @@
 """Solver for the linear system of PageRank, (I - damping P') y = p.
 
-Gauss-Seidel sweeps over the core, the nodes with out-links (``ranking/core.py``), run in order of
-id. Links are in memory, on disk (``ranking/blocks.py``), or held by workers
-(``ranking/partitions.py``). The order of the arithmetic is always the same, so ranks are
+Gauss-Seidel sweeps over the core (``ranking/core.py``) run in order of id. Links are in memory, on
+disk, or held by workers; the order of the arithmetic is always the same, so ranks are
 bit-identical. After each sweep, a factor restores the total mass, the slowest component of the
-error. Every eighth sweep is followed by an extrapolation. On web graphs in URL order, this takes a
-quarter to a third of the passes of power iteration.
+error, and every eighth sweep is followed by an extrapolation. On web graphs in URL order, this
+takes a quarter to a third of the passes of power iteration.
 
-Large graphs are swept in two halves, which two threads may run in parallel. Each half uses the
-other's values from the last sweep. If links carry too much of the eighth sweep's change from the
-first half to the second, halves would take more sweeps, so later sweeps are not split. The decision
-depends only on the graph.
-
-A sweep solves each row exactly, apart from later changes to other rows. Its residual is therefore
-at most what all changes pass on to other core rows, plus the change from restoring the mass.
-
-Source: Haveliwala, *Efficient computation of PageRank*, section 3.2 (blocks); Lee, Golub, Zenios
-2003 (the core).
+Large graphs are swept in two halves, which two threads may run in parallel. Each uses the other's
+values from the last sweep. If links carry too much of the eighth sweep's change from the first half
+to the second, later sweeps are not split. The decision depends only on the graph. Source:
+Haveliwala, *Efficient computation of PageRank*, section 3.2; Lee, Golub, Zenios 2003 (the core).
 """
 
 from __future__ import annotations
@@ -154,9 +147,7 @@ def _least(products: Vector) -> list[float] | None:
 
 
 class Sweep(NamedTuple):
-    """A completed sweep: its number, a bound on the L1 residual, and a function that returns y
-    until the next sweep.
-    """
+    """A sweep: its number, a bound on the residual, and a function for y until the next sweep."""
 
     number: int
     residual: float
@@ -269,9 +260,7 @@ class System:
         guess: Vector | None,
         progress: Callable[[int, float], None],
     ) -> tuple[Vector, int, str]:
-        """Return the solution for teleport ``where`` (sum 1), the number of sweeps, and the reason
-        for stopping.
-        """
+        """Return (solution for teleport ``where`` of sum 1, number of sweeps, reason to stop)."""
         rule.begin()
         sweeps = self.sweeps(where, guess)
         while True:

@@ -2,18 +2,14 @@
 
     in memory     at most 166 bytes per node, and the links twice (weighted: 181, and the weights
                   twice as well); 8 more if rows are swept in halves
-    in blocks     any memory from 8 MB on
-
-In blocks, a fifth of a small memory, or nearly half of a large one, holds the block: 8 bytes for
-each of its nodes and again for each of its core nodes. The rest buffers sequential reads. The
-number of blocks is proportional to nodes / memory, and each block reads all contributions z once:
+    in blocks     any memory from 8 MB on; a fifth of a small memory, or nearly half of a large one,
+                  holds a block: 8 bytes for each of its nodes and again for each core node
 
     bytes read per sweep  = (blocks * 8 + 68) per core node + 4 to 8 per link of the core
     bytes of scratch      = 8 per link (16 with weights) and 160 per node at most
 
 All pieces have the same size. NumPy sums each piece and ``math.fsum`` these sums, so results do not
-depend on where a vector is stored. Source: Haveliwala, *Efficient computation of PageRank*,
-section 3.2.
+depend on where a vector is stored. Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
 """
 
 from __future__ import annotations

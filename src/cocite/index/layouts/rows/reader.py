@@ -174,6 +174,7 @@ class FeaturesFormat(WholeFormat):
         return {name: form for name, form in cls.files.items() if has.get(name, True)}
 
 
+_NO_NORMS = np.empty((0, 1))
 _ROUNDING = 2.0**-22
 """Bound on a term's relative error, from at most three roundings to float32 and float64 sums."""
 
@@ -197,26 +198,24 @@ class FeatureReader(Reader):
         """Return whether scores are normalized, and therefore at most 1."""
         return self._own is not None
 
-    def _scale(self, first: int, second: int) -> float:
-        """Return the divisor for the score of two nodes."""
+    def _norms(self, *nodes: int) -> list[float]:
+        """Return the norms of nodes; the score of two nodes is divided by the root of theirs."""
         if self._own is None:
-            return 1.0
-        one, other = float(self._own[first]), float(self._own[second])
-        if not (0 < one < np.inf and 0 < other < np.inf):
+            return [1.0] * len(nodes)
+        found = [float(self._own[node]) for node in nodes]
+        if not all(0 < norm < np.inf for norm in found):
             raise self.part.damaged_file(OWN)
-        return float(np.sqrt(one * other))
+        return found
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """Return the score of two nodes; a node's score with itself is the sum of its features, or
         1 if normalized.
         """
         from cocite.kernels import features
+        from cocite.kernels.neighbors import PAGESIM
 
-        if first == second:
-            score = features.total(self.features(first)[1])
-        else:
-            score = features.pair(*self.features(first), *self.features(second))
-        return Estimate(float(np.rint(score / self._scale(first, second) * GRAINS)), 0.0)
+        lists, norms = (*self.features(first), *self.features(second)), self._norms(first, second)
+        return Estimate(float(features.pair_rows(*lists, *norms, PAGESIM, False)), 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Return the common features; only a node's own feature has a path."""
@@ -247,7 +246,8 @@ class FeatureReader(Reader):
         if self._own is None:
             return np.asarray(slack + _ROUNDING * scores[:, None] + 1 / GRAINS)
         for i, (other, found) in enumerate(zip(others.tolist(), scores.tolist(), strict=True)):
-            scale, rounding = self._scale(node, other), 2 * _ROUNDING * found + 1 / GRAINS
+            one, two = self._norms(node, other)
+            scale, rounding = float(np.sqrt(one * two)), 2 * _ROUNDING * found + 1 / GRAINS
             most = np.sqrt((self._own[node] + cut[node]) * (self._own[other] + cut[other]))
             low = max(0.0, (found * scale - slack[i, 0]) / most - rounding)
             high = min(1.0, found + slack[i, 1] / scale + rounding)
@@ -256,23 +256,19 @@ class FeatureReader(Reader):
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Add up the holders of each feature, in ascending order."""
-        from cocite.kernels import features
+        from cocite.kernels import features, neighbors
 
-        sums = scratch.scores.reshape(-1)
-        holders = self._holders.arrays
-        count = int(features.gather(*self.features(node), *holders, sums, scratch.used))
+        holders, values, used = self._holders.arrays, scratch.scores, scratch.used
+        how = holders, neighbors.PAGESIM, False
+        count = int(features.gather_rows(*self.features(node), *how, values, used))
         if count == features.DAMAGED:
             raise self.part.damaged_file("holders.nodes")
+        self._norms(node)  # raises unless it is a valid divisor
+        power, form, norms = 0, neighbors.COUNT, _NO_NORMS
         if self._own is not None:
-            self._scale(node, node)  # raises unless it is a valid divisor
-            features.normalize(sums, self._own, scratch.used, np.int64(count), np.uint32(node))
-        found, own = (sums, scratch.used, count), (scratch.totals, scratch.touched)
-        whose = np.uint32(node), self.part.weight
-        scratch.have = int(features.settle(*found, *whose, *own, scratch.have))
-
-
-_PRODUCT = 0
-"""The form in ``kernels/features.py`` that sums products."""
+            power, form, norms = 1, neighbors.PAGESIM, self._own.reshape(-1, 1)
+        neighbors.normalize(values, used, count, np.int64(node), holders[0], norms, power, form)
+        self.settle_exact(scratch, count)
 
 
 class WordsReader(Reader):
@@ -286,20 +282,22 @@ class WordsReader(Reader):
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """Return the cosine similarity of two nodes; a node scores 1 with itself."""
         from cocite.kernels import features
+        from cocite.kernels.neighbors import COSINE
 
         if first == second:
             return Estimate(float(GRAINS), 0.0)
         grains = features.pair_rows(
-            *self.words(first), *self.words(second), 1.0, 1.0, _PRODUCT, False
+            *self.words(first), *self.words(second), 1.0, 1.0, COSINE, False
         )
         return Estimate(min(float(grains), float(GRAINS)), 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Add up the pages that contain each word, in ascending order."""
         from cocite.kernels import features
+        from cocite.kernels.neighbors import COSINE
 
         sums, used, holders = scratch.scores, scratch.used, self._holders.arrays
-        count = int(features.gather_rows(*self.words(node), holders, _PRODUCT, False, sums, used))
+        count = int(features.gather_rows(*self.words(node), holders, COSINE, False, sums, used))
         if count == features.DAMAGED:
             raise self.part.damaged_file("holders.nodes")
         found = used[:count]

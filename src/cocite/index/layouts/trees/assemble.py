@@ -273,17 +273,10 @@ class TreeBlock(BlockWalker):
         own = Links(held.offsets, held.sources, held.weights if plan.weighted else None)
         weights = step_weights(own, plan.step) if plan.step.weighted else None
         rows = held.offsets, own.neighbors, own.weights
-        part = BlockPart(
-            placed_links(*rows, held.first, work.nodes),
-            plan.step,
-            plan.settings[LENGTH],
-            plan.settings[SEED],
-            cuts,
-            work.rows,
-            plan.turn,
-            largest=max(held.last - held.first, work.width),
-            weights=weights,
-        )
+        links, blocks = placed_links(*rows, held.first, work.nodes), work.cuts[1:-1]
+        mover = Mover(links, plan.step, plan.settings[SEED], blocks, plan.turn, weights)
+        largest = max(held.last - held.first, work.width)
+        part = BlockPart(mover, plan.settings[LENGTH], work.rows, largest)
         super().__init__(part, block)
         self._ranges = range_cuts(work.nodes, work.width)
         self._trees = BlockTrees(part.rooms, cuts, part.dealer, self._ranges)

@@ -13,10 +13,10 @@ need another 4 bytes per link for cumulative weights or products, and 4 per node
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -115,20 +115,22 @@ class TreesBuilder(TreesFormat, SampledBuilder):
             from cocite.index.layouts.trees.assemble import BlocksMaker
 
             return [BlocksMaker(links, part, fit, folder, numbers)]
-        walk = _walk_of(links, part, fit, folder)
+        mover, length = _mover_of(links, part, fit, folder), part.settings[LENGTH]
         wanted = None if part.wanted is None else part.wanted.ids()
         if fit.external:
             from cocite.index.layouts.trees.assemble import ExternalTrees
 
-            walker = ExternalWalker(directory=folder, rows=fit.rows, together=fit.together, **walk)
+            walker = ExternalWalker(mover(), length, folder, fit.rows, fit.together)
             trees = ExternalTrees(walker, links.nodes, folder, wanted)
             return [BatchMaker(numbers, walker.together, walker.walk, [trees])]
         laid_out = links.nodes, fit.keep, wanted, part.layout == "packed"
         if fit.together > 1:
-            group = WalkerGroup(together=fit.together, threads=fit.threads, folder=folder, **walk)
+            group = WalkerGroup(
+                mover(), length, together=fit.together, threads=fit.threads, folder=folder
+            )
             layers = [TreeMaker(walker, *laid_out) for walker in group.walkers]
             return [BatchMaker(numbers, fit.together, group, layers)]
-        return [TreeMaker(Walker(**walk), *laid_out) for _ in range(fit.threads)]
+        return [TreeMaker(Walker(mover(), length), *laid_out) for _ in range(fit.threads)]
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
         """Return a sample converter; removed nodes leave their trees, and new nodes are in none."""
@@ -181,18 +183,11 @@ def _together(links: Links, part: PartPlan, means: Resources, node: int) -> int:
     return samples_together(part.settings[SAMPLES], links.nodes, disk, node)
 
 
-def _walk_of(links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> dict[str, Any]:
-    """Return the keyword arguments of a part's walkers."""
-    return {
-        "links": links,
-        "step": part.step,
-        "length": part.settings[LENGTH],
-        "seed": part.settings[SEED],
-        "blocks": fit.cuts,
-        "turn": part.turn,
-        "weights": part_weights(links, part, fit.scratch(folder)),
-        "in_share": part.in_share,
-    }
+def _mover_of(links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> Callable[[], Mover]:
+    """Return a function that makes a mover for a walker of a part. Movers share weights."""
+    weights = part_weights(links, part, fit.scratch(folder))
+    how = part.step, part.settings[SEED], fit.cuts, part.turn, weights, part.in_share
+    return partial(Mover, links, *how)
 
 
 class TreeMaker:
@@ -302,17 +297,16 @@ class PathsBuilder(PathsFormat, SampledBuilder):
         self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> list[Maker]:
         """Return one maker per thread, or a batch maker of samples in files."""
-        walk = _walk_of(links, part, fit, folder)
+        mover, length = _mover_of(links, part, fit, folder), part.settings[LENGTH]
         if fit.external:
             from cocite.index.layouts.trees.assemble import ExternalPaths
 
             rows = max(1, fit.rows // 2)  # half to walk, half to group
-            walk |= {"directory": folder, "rows": rows, "together": fit.together, "points": True}
-            walker = ExternalWalker(**walk)
+            walker = ExternalWalker(mover(), length, folder, rows, fit.together, points=True)
             paths = ExternalPaths(walker, links.nodes, rows, folder)
             return [BatchMaker(numbers, walker.together, walker.walk, [paths])]
-        own = links.nodes, part.settings[LENGTH], fit.keep
-        return [PathMaker(Walker(**walk), *own) for _ in range(fit.threads)]
+        own = links.nodes, length, fit.keep
+        return [PathMaker(Walker(mover(), length), *own) for _ in range(fit.threads)]
 
 
 class PathMaker:
