@@ -89,24 +89,13 @@ def make_diagonal(
     reached: tuple[int, Table] | None = None,
     keep: Callable[[Table], None] = lambda table: None,
 ) -> Diagonal:
-    """Compute the diagonal for the links ``rows``.
+    """Compute the diagonal for the links ``rows``; ``columns`` are the same links by the other end.
 
-    Parameters
-    ----------
-    rows, columns
-        The same links by either end: a graph's ``in_links`` and ``out_links``, or vice versa.
-    decay
-        c, between 0 and 1.
-    threads
-        The number of threads; does not change the result.
-    target
-        The target width of the residual's bounds. Nodes that would require more than some millions
-        of links get wider bounds.
-    progress
-        Called with (pass, nodes done, total nodes); passes count from 0.
-    reached, keep
-        To resume: the number of completed stages with their table, and a function called with the
-        table after each stage. Neither changes the result.
+    ``decay`` is c, between 0 and 1. ``target`` is the target width of the residual's bounds; nodes
+    that would require more than some millions of links get wider bounds. ``progress`` is called
+    with (pass, nodes done, total nodes); passes count from 0. To resume, ``reached`` is the number
+    of completed stages with their table, and ``keep`` is called with the table after each stage.
+    Neither these nor ``threads`` change the result.
     """
     return _Making(rows, columns, decay, threads, target, progress)(reached, keep)
 

@@ -94,22 +94,9 @@ def plan_scan(
 ) -> ScanPlan:
     """Choose the fastest plan that fits the memory; ``means`` may set the number of blocks on disk.
 
-    Parameters
-    ----------
-    links
-        The links to scan: a graph's ``in_links`` or ``out_links``.
-    means
-        The memory is for the links, x, y and buffers.
-    lanes
-        Values per node: 1, or as many as fit into 64 bytes.
-    dtype
-        The values' type: uint32 or float64.
-
-    Raises
-    ------
-    UsageError
-    ResourceError
-        If the memory is too small for one thread with small blocks.
+    The memory is for the links, x, y and buffers. A node has ``lanes`` values, 1 or as many as fit
+    into 64 bytes, of type ``dtype``, uint32 or float64. Raises ``UsageError``, and
+    ``ResourceError`` if the memory is too small for one thread with small blocks.
     """
     kind = np.dtype(dtype)
     if kind.type not in _DTYPES:

@@ -31,7 +31,7 @@ from cocite.engine.arrangement import SourceWords, Strip, sorted_links, words_of
 from cocite.engine.plan import ROW_BYTES, ScanPlan, Way, plan_scan
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
-from cocite.kernels import random, ring_rows, scan
+from cocite.kernels import minhash, random, scan
 from cocite.resources import Resources
 from cocite.storage import evict
 from cocite.storage.spool import Scratch
@@ -76,19 +76,9 @@ class Scan:
         *,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Prepare the scan; for blocks, arrange the links.
-
-        Parameters
-        ----------
-        links, plan
-            The links, and a plan from :func:`plan_scan`.
-        folder
-            The folder for scratch files, by default the system's.
-
-        Raises
-        ------
-        ResourceError
-            If the arranged links exceed the disk space.
+        """Prepare the scan by a plan from :func:`plan_scan`. For blocks, arrange the links in
+        scratch files in ``folder``, by default the system's; raises ``ResourceError`` if they
+        exceed the disk space.
         """
         self._links, self._lanes, self._dtype = links, plan.lanes, np.dtype(plan.dtype)
         self.plan, self._pace = plan, Pace()
@@ -142,28 +132,11 @@ class Scan:
         start: Values | None = None,
         out: Values | None = None,
     ) -> Values:
-        """Scan once.
+        """Scan once; return ``out``, by default a new :meth:`vector`.
 
-        Parameters
-        ----------
-        x
-            The values, contiguous, with :attr:`shape` and the scan's dtype.
-        fold
-            The operation.
-        start
-            Initial values, shaped like x, by default the identity. Pass x to count each node as its
-            own in-neighbor.
-        out
-            An array for the result, shaped like x; may be ``start``, but not x. The default is a
-            new :meth:`vector`.
-
-        Returns
-        -------
-        out
-
-        Raises
-        ------
-        UsageError
+        All arrays are contiguous, with :attr:`shape` and the scan's dtype. ``start`` has the
+        initial values, by default the identity; pass x to count each node as its own in-neighbor.
+        ``out`` may be ``start``, but not x. Raises ``UsageError`` for other arrays.
         """
         begin = np.empty(0, self._dtype) if start is None else self._flat("start", start)
         result = self.vector() if out is None else out
@@ -288,7 +261,7 @@ class Ring:
         found = np.empty((len(self._orders), nodes), np.uint32) if out is None else out
 
         def work(part: slice) -> None:
-            ring_rows.winners(self._orders, self.places[part], np.uint64(part.start), found)
+            minhash.winners(self._orders, self.places[part], np.uint64(part.start), found)
             evict(self.places[part], *found[:, part])
 
         for _ in in_order([work] * self._threads, _pieces(nodes)):
@@ -325,7 +298,7 @@ class HopNeighborhoods:
 
         def begin(part: slice) -> None:
             nodes = np.arange(part.start, part.stop, dtype=np.uint32)
-            ring_rows.places(orders, nodes, self._now[part])
+            minhash.places(orders, nodes, self._now[part])
             evict(self._now[part])
 
         for _ in in_order([begin] * self._threads, _pieces(self._nodes)):

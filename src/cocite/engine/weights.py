@@ -80,23 +80,11 @@ def step_weights(
     node_weights: NDArray[np.float32] | None = None,
     scratch: Scratch | None = None,
 ) -> StepWeights:
-    """Prepare link weights for a weighted step.
+    """Prepare link weights for a weighted step, ``Step.WEIGHTED`` or ``Step.CLOCK``.
 
-    Parameters
-    ----------
-    links
-        Links, with weights unless ``node_weights`` are given.
-    step
-        ``Step.WEIGHTED`` or ``Step.CLOCK``.
-    node_weights
-        float32[nodes], positive and finite: a weight per neighbor.
-    scratch
-        The storage for arrays of 4 bytes per link, by default memory.
-
-    Raises
-    ------
-    UsageError
-        For missing or invalid weights.
+    ``links`` have weights unless ``node_weights`` are given: float32[nodes], positive and finite, a
+    weight per neighbor. ``scratch`` stores arrays of 4 bytes per link, by default in memory. Raises
+    ``UsageError`` for missing or invalid weights.
     """
     if node_weights is not None:
         _check(links, node_weights)

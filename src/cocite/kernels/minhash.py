@@ -1,9 +1,9 @@
 """Groups of nodes with the same min-hash: building and querying them.
 
-In each ring k = 1, ..., length of a sample, nodes are grouped by their winner
-(``kernels/ring_rows.py``). A group is stored as its winner, its size, and its nodes. A row of
-``blobs`` is (start of the cells in ``words``, start of the groups, words p of all groups, length).
-Each node has ``length`` cells: where its group starts, or NOWHERE if it is alone.
+In each ring k = 1, ..., length of a sample, nodes are grouped by their winner. A group is stored as
+its winner, its size, and its nodes. A row of ``blobs`` is (start of the cells in ``words``, start
+of the groups, words p of all groups, length). Each node has ``length`` cells: where its group
+starts, or NOWHERE if it is alone.
 
 The mask of two nodes has bit k - 1 set if they share a group in ring k. ``table``
 uint64[2**length, 2] is the weight of each mask and its square, in fixed point.
@@ -22,6 +22,7 @@ from cocite.constants import NOWHERE
 from cocite.kernels._kernel import helper, kernel, prefetch
 from cocite.kernels._types import *
 from cocite.kernels.links import first_from
+from cocite.kernels.random import node_at, place_of
 
 DAMAGED = -1
 _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
@@ -256,3 +257,54 @@ def add(ids: U32s, codes: Ts2, table: U64s2, sums: OutU64s2, used: OutU32s, coun
         sums[node, 0] += value
         sums[node, 1] += square
     return count
+
+
+# -- winners -----------------------------------------------------------------------------
+
+# A scan starts with rows[v, l] = place of node v in the random order of lane l. After k scans with
+# MIN, a row contains the smallest place in v's k-step in-neighborhood, and ``winners`` turns it
+# into the node at that place. Both kernels process tiles of nodes, buffered with one line per
+# order, so that rows are accessed sequentially, at 2 to 3 ns per node and lane. Source: Fogaras,
+# Racz, *Scaling link-based similarity search*, 2.3.1 (Algorithm 3, line 3).
+
+_TILE = 128
+_PAD = 16
+"""Padding between lines, without which a row's positions would share one set of the first-level
+cache.
+"""
+
+
+@kernel
+def places(orders: U32s2, nodes: U32s, rows: OutU32s2) -> None:
+    """Fill ``rows`` (uint32[n, lanes]) for ``nodes`` (uint32[n]). ``orders`` is
+    uint32[lanes, ORDER_WORDS].
+    """
+    lanes = np.uint64(orders.shape[0])
+    tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)
+    for low in range(0, rows.shape[0], _TILE):
+        size = min(_TILE, rows.shape[0] - low)
+        for lane in range(lanes):
+            order, line = orders[lane], tile[lane]
+            for i in range(size):
+                line[i] = place_of(order, nodes[low + i])
+        for i in range(size):
+            for lane in range(lanes):
+                rows[low + i, lane] = tile[lane, i]
+
+
+@kernel
+def winners(orders: U32s2, rows: U32s2, first: U64, out: OutU32s2) -> None:
+    """Write the nodes at the places in ``rows``, which belong to the nodes from ``first`` on, to
+    ``out``. ``out`` is uint32[lanes, nodes] for all nodes; ``orders`` as for ``places``.
+    """
+    lanes = np.uint64(orders.shape[0])
+    tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)
+    for low in range(0, rows.shape[0], _TILE):
+        size = min(_TILE, rows.shape[0] - low)
+        for i in range(size):
+            for lane in range(lanes):
+                tile[lane, i] = rows[low + i, lane]
+        for lane in range(lanes):
+            order, line = orders[lane], tile[lane]
+            for i in range(size):
+                out[lane, np.uint64(first) + np.uint64(low + i)] = node_at(order, line[i])

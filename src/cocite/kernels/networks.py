@@ -22,18 +22,14 @@ _FAR = 16
 @kernel
 def gather(offsets: U64s, neighbors: U32s, weights: F64s, values: F64s, out: OutF64s) -> None:
     """Set out[i] to the sum of weight times ``values`` (float64[nodes]) over the neighbors of i."""
-    if weights.size == 0:
-        for i in range(out.size):
-            total = 0.0
-            for link in range(np.int64(offsets[i]), np.int64(offsets[i + 1])):
-                total += values[neighbors[link]]
-            out[i] = total
-    else:
-        for i in range(out.size):
-            total = 0.0
-            for link in range(np.int64(offsets[i]), np.int64(offsets[i + 1])):
-                total += weights[link] * values[neighbors[link]]
-            out[i] = total
+    weighted = weights.size > 0
+    for i in range(out.size):
+        total = 0.0
+        begin, end = row_of(offsets, i)
+        for link in range(begin, end):
+            value = values[neighbors[link]]
+            total += weights[link] * value if weighted else value
+        out[i] = total
 
 
 @kernel

@@ -198,14 +198,9 @@ _ACCURACY = 1e-12
 def power_scores(scan: Scan, degrees: NDArray[np.uint32], damping: float) -> NDArray[np.float64]:
     """Return PageRank scores with mean 1, float64[nodes].
 
-    Parameters
-    ----------
-    scan
-        A scan with one float64 lane over the links that pass rank to each node.
-    degrees
-        uint32[nodes], the number of nodes to which each node passes rank.
-    damping
-        Probability of following a link, in (0, 1).
+    ``scan`` has one float64 lane over the links that pass rank to each node; ``degrees``
+    uint32[nodes] are the numbers of nodes to which each passes rank; ``damping``, in (0, 1), is the
+    probability of following a link.
     """
     nodes, dangling = degrees.size, degrees == 0
     scores, after, shares = np.ones(nodes), np.empty(nodes), np.empty(nodes)

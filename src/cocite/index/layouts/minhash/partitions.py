@@ -80,12 +80,12 @@ class RingBlock(ScanBlock):
 
     def neighborhoods(self, samples: range) -> tuple[object, ...]:
         """Start new samples, discarding earlier ones; send no messages."""
-        from cocite.kernels import ring_rows
+        from cocite.kernels import minhash
 
         work = self.work
         settings = work.plan.settings
         self._orders = ring_orders(samples, work.nodes, settings[SEED], work.plan.turn)
-        ring_rows.places(self._orders, self.border.reads, self._values)
+        minhash.places(self._orders, self.border.reads, self._values)
         self._samples, self._dealt = samples, {}
         self._winners = np.empty((work.length, len(samples), self.nodes), np.uint32)
         return self._nothing_sent()
@@ -94,12 +94,12 @@ class RingBlock(ScanBlock):
         """Compute one ring of all samples from the last messages; return the messages for the next
         ring.
         """
-        from cocite.kernels import ring_rows
+        from cocite.kernels import minhash
 
         self._combine(Fold.MIN, True, messages)
         lanes = len(self._samples)
         found = self._winners[step - 1]
-        ring_rows.winners(self._orders[:lanes], self._own, np.uint64(0), found)
+        minhash.winners(self._orders[:lanes], self._own, np.uint64(0), found)
         if step == self.work.length:
             return self._nothing_sent()
         return self._sent(lanes)
