@@ -42,7 +42,7 @@ def example(data: Path, work: Path) -> dict[str, Any]:
     source = index.nodes.id("v0")
     given = {}
     for name in ("v0", "v1", "v2"):
-        members, values = reader.features(index.nodes.id(name))
+        members, values = reader.listed(index.nodes.id(name))
         given[name] = float(values[members.tolist().index(source)])
     return {name: round(value / given["v0"], 6) for name, value in given.items()}
 

@@ -18,7 +18,7 @@ from cocite.cli.main import main
 from cocite.errors import Damaged
 from cocite.graph import graph as graph_module
 from cocite.graph import name_files as titles_module
-from cocite.index.layouts.contract import WANTED, shard_number
+from cocite.index.layouts.contract import SHARD_FORM, WANTED, shard_number
 from cocite.index.layouts.reader import LAYOUTS, format_of, is_sampled, sampled_format
 from cocite.index.layouts.snapshots import SINCE
 from cocite.index.results import verify
@@ -222,7 +222,7 @@ def test_what_is_declared_is_what_the_document_says(heading: str) -> None:
 def test_layouts_of_samples_declare_what_the_document_says(layout: str) -> None:
     found = sampled_format(layout)
     declared = {f"in.{name}": form for name, form in found.files.items()}
-    declared["in.samples-FFFFFF"] = found.shard
+    declared["in.samples-FFFFFF"] = SHARD_FORM
     documented = tables()["Parts of samples"]
     if layout == "trees":
         documented |= tables()["Positions (layout `trees`)"]

@@ -16,7 +16,7 @@ from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
 from cocite.index.layouts.contract import PartRequest
 from cocite.index.layouts.minhash.build import ExternalLayer, Layer, RingPlan
-from cocite.index.layouts.reader import sampled_builder
+from cocite.index.layouts.reader import sampled_builder, sampled_format
 from cocite.index.plan import BuildOptions
 from cocite.measures.xjaccard import BITS
 from cocite.resources import Resources
@@ -61,7 +61,7 @@ def test_memory_does_not_change_a_byte(
 ) -> None:
     """All in memory; the winners on disk; the scan too; blobs too."""
     part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
-    words = sampled_builder(layout).most_words(graph.nodes, part.settings)
+    words = sampled_format(layout).most_words(graph.nodes, part.settings)
     blobs = 2 * 4 * (words + graph.nodes) + (8 << 20)  # and the winners that are written
     links = in_links(graph).nbytes + 2 * 64 * graph.nodes
     made = []
@@ -92,7 +92,7 @@ def test_memory_does_not_change_a_byte(
 def test_few_samples_take_little_scratch(graph: Graph, tmp_path: Path, layout: str) -> None:
     plans, made = [], []
     few = BuildOptions.checked("xjaccard", "in", layout, {"samples": 12, "length": 10}).parts[0]
-    words = sampled_builder(layout).most_words(graph.nodes, few.settings)
+    words = sampled_format(layout).most_words(graph.nodes, few.settings)
     memory = 2 * 4 * (words + graph.nodes) + (12 << 20)
     for samples in (12, 48):
         part = BuildOptions.checked(

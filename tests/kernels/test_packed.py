@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from cocite.index.layouts.trees.build import packed_blob
-from cocite.index.layouts.trees.format import PackedFormat, bits_of, parts_of
+from cocite.index.layouts.trees.format import PACKED, bits_of, parts_of
 from cocite.kernels import runs
 from cocite.measures import PartSettings
 
@@ -53,7 +53,7 @@ def packed_of(trees: Trees) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
     """The words of a sample, and its row for kernels."""
     blob = packed_blob(trees.member, trees.joined, np.empty(trees.nodes, np.uint32))
     (words,) = blob.parts
-    table, size = PackedFormat().place(trees.nodes, [blob.members], SETTINGS)
+    table, size = PACKED.place(trees.nodes, [blob.members], SETTINGS)
     assert size == words.size
     table[:, :3] = table[:, :3] * np.uint64(4) + np.uint64(words.ctypes.data)
     return words, table

@@ -20,7 +20,7 @@ import numpy as np
 import cocite
 from cocite import Index
 from cocite.errors import Damaged, NotAStore, UsageError
-from cocite.index.layouts.reader import is_sampled, sampled_builder
+from cocite.index.layouts.reader import is_sampled, sampled_builder, sampled_format
 from cocite.index.layouts.trees.reader import TreeReader
 from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocument
 from cocite.storage import kind_of
@@ -114,7 +114,7 @@ def carried(index: Index, a: str, b: str) -> None:
     ids = np.full(nodes, 2**32 - 1, np.uint32)
     ids[::2] = np.arange(-(-nodes // 2))
     for part in index.stored.parts:
-        if is_sampled(part.layout) and sampled_builder(part.layout).carries(part.settings):
+        if is_sampled(part.layout) and sampled_format(part.layout).carries(part.settings):
             carry = sampled_builder(part.layout).carrier(ids, -(-nodes // 2), part.settings)
             for shard in part.shards:
                 for blob in shard.blobs:

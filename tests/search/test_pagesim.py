@@ -52,7 +52,7 @@ def features_of(index: Index) -> NDArray[np.float64]:
     reader, n = reader_of(index), len(index.nodes)
     found = np.zeros((n, n))
     for v in range(n):
-        sources, values = reader.features(v)
+        sources, values = reader.listed(v)
         assert (np.diff(sources.astype(int)) > 0).all()
         found[sources, v] = values
     return found
@@ -349,7 +349,7 @@ def test_threads_and_memory_never_change_a_byte(
         ways.append((memory < 8 * links.edges, isinstance(turned.neighbors.base, np.ndarray)))
         return turned
 
-    monkeypatch.setattr("cocite.index.layouts.rows.pagesim.transpose", seen)
+    monkeypatch.setattr("cocite.index.layouts.rows.making.transpose", seen)
     build(graph, tmp_path / "c", threads=3, memory="180kB", **options)
     assert contents(tmp_path / "c") == expected
     assert ways == [(True, True)]

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from cocite.constants import MAX_LENGTH, NEVER, NOWHERE, Step
 from cocite.engine.weights import StepWeights, step_weights
 from cocite.errors import UsageError
-from cocite.graph.blocks import Links
+from cocite.graph.blocks import Links, entries_of
 from cocite.kernels import random, walk
 from cocite.storage import evict
 
@@ -277,8 +277,6 @@ def _way(mover: Mover, length: int, sample: int, node: int) -> Nodes:
 
 def _row_entries(links: Links, nodes: Nodes) -> tuple[Nodes, NDArray[np.int64]]:
     """Return the neighbors of ``nodes``, row by row, and the index in ``nodes`` for each."""
-    begins = links.offsets[nodes].astype(np.int64)
-    sizes = links.offsets[nodes.astype(np.int64) + 1].astype(np.int64) - begins
-    owner = np.repeat(np.arange(nodes.size), sizes)
-    places = np.arange(owner.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + begins[owner]
+    begins = links.offsets[nodes]
+    places, owner = entries_of(begins, links.offsets[nodes.astype(np.int64) + 1] - begins)
     return links.neighbors[places], owner

@@ -156,6 +156,17 @@ class InBlocks(Protocol):
         """Return a placeholder for the links."""
 
 
+def entries_of(
+    begins: NDArray[Any], counts: NDArray[Any]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return the positions of the entries of rows with these ``begins`` and ``counts``, row after
+    row, and each entry's row.
+    """
+    begins, counts = begins.astype(np.int64), counts.astype(np.int64)
+    row = np.repeat(np.arange(counts.size), counts)
+    return np.arange(row.size) + (begins - np.cumsum(counts) + counts)[row], row
+
+
 def count_in_links(offsets: NDArray[np.uint64], ids: NDArray[np.uint32]) -> NDArray[np.int64]:
     """Return the in-degrees of ``ids`` from ``offsets`` uint64[nodes + 1]; 0 for an unseen page."""
     found, stored = np.zeros(ids.size, np.int64), ids < offsets.size - 1

@@ -21,7 +21,14 @@ import numpy as np
 from cocite.errors import Damaged, UsageError
 from cocite.graph.name_files import NAME_KINDS, sides_text, take_text_files
 from cocite.graph.names import MAX_NODES
-from cocite.index.layouts.contract import SHARD, WANTED, PartPlan, WholeFormat, shard_number
+from cocite.index.layouts.contract import (
+    SHARD,
+    SHARD_FORM,
+    WANTED,
+    PartPlan,
+    WholeFormat,
+    shard_number,
+)
 from cocite.index.layouts.reader import format_of, is_sampled, sampled_format
 from cocite.index.layouts.snapshots import SINCE, LocalRefresh, Snapshot, snapshots_of
 from cocite.index.plan import (
@@ -315,7 +322,7 @@ def check_files(path: Path, manifest: Manifest, facts: IndexFacts) -> None:
             layout = format_of(plan.layout)
             assert isinstance(layout, WholeFormat)
             whole = facts.nodes if facts.kept is None else facts.kept.nodes
-            own = sizes | layout.sizes_of(plan, facts.nodes, whole)
+            own = sizes | layout.sizes(plan, facts.nodes, whole)
             files.take(layout.files_of(plan), own, plan.prefix)
         if facts.refined:
             from cocite.engine.diagonal import LIMITS
@@ -330,7 +337,7 @@ def _take_samples(files: DeclaredFiles, path: Path, facts: IndexFacts, plan: Par
     files.take(layout.files, {"n": facts.nodes, "N": plan.settings[SAMPLES]}, plan.prefix)
     names = files.starting(plan.prefix + SHARD)
     for name in names:
-        files.take({name: layout.shard}, {})
+        files.take({name: SHARD_FORM}, {})
     firsts = [shard_number(name.removeprefix(plan.prefix)) for name in names]
     numbers = range(facts.snapshots[0].first, facts.snapshots[-1].numbers.stop)
     if not all(first in numbers for first in firsts) or numbers.start not in firsts:

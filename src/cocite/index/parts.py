@@ -328,7 +328,7 @@ def finish_part(
             for row, count in zip(
                 layout.place(nodes, note["members"], plan.settings)[0], note["members"], strict=True
             ):
-                yield words[int(row[0]) :][: layout.words(nodes, count, plan.settings)], count
+                yield words[int(row[0]) :][: layout.size(nodes, count, plan.settings)], count
 
     files |= layout.finish(folder / prefix, nodes, samples(), memory)
     for kind, values in (

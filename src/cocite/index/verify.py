@@ -30,8 +30,8 @@ from cocite.index.layouts.contract import DIGESTS, MEMBERS, WANTED, is_shard, sh
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.snapshots import SINCE
 from cocite.index.layouts.trees.format import (
+    PACKED,
     POSITIONS,
-    PackedFormat,
     labels_of,
     members_of,
     tree_words,
@@ -175,7 +175,7 @@ def _packed(words: Words, nodes: int, count: int, settings: PartSettings) -> str
 
     if not 0 < count <= nodes:
         return f"there are {count} runs for {nodes} nodes"
-    blobs, size = PackedFormat().place(nodes, [count], settings)
+    blobs, size = PACKED.place(nodes, [count], settings)
     row = blobs[0]
     row[:3] = row[:3] * np.uint64(4) + np.uint64(words.ctypes.data)
     member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)

@@ -8,12 +8,12 @@ is lost, the batch's unfinished samples are drawn again (``index/parts.py``).
 from __future__ import annotations
 
 import math
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar
 
 import numpy as np
 import xxhash
@@ -25,8 +25,8 @@ from cocite.constants import Words
 from cocite.errors import WorkerLost
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
-from cocite.graph.partitions import BlockedGraph
-from cocite.index.layouts.contract import PartPlan, SampledFormat, WholeFormat
+from cocite.graph.partitions import BlockedLinks, GraphBlock
+from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.measures import PartSettings
 from cocite.resources import Resources
@@ -88,7 +88,7 @@ Carrier = Callable[[Words, NDArray[np.uint64]], Blob]
 """
 
 
-class SampledBuilder(SampledFormat):
+class SampledBuilder(ABC):
     """The interface of sample builders."""
 
     @abstractmethod
@@ -179,23 +179,27 @@ _LOSSES = 8
 
 @dataclass(frozen=True)
 class PartitionWork:
-    """Work for all blocks of a partitioned graph with this folder, digest, and cuts."""
+    """Work for all blocks of a partitioned graph with this folder, digest, and cuts, with ``rows``
+    rows in transit.
+    """
 
     folder: str
     digest: str
     cuts: tuple[int, ...]
     plan: PartPlan
+    rows: int
 
     @property
     def nodes(self) -> int:
         """Return the whole graph's node count."""
         return self.cuts[-1]
 
+    def block(self, number: int) -> GraphBlock:
+        """Open and check a block; raises :class:`~cocite.errors.StoreError`."""
+        return GraphBlock(self.folder, number, self.digest)
 
-W = TypeVar("W", bound=PartitionWork)
 
-
-class PartitionMaker(BatchMaker, Generic[W]):
+class PartitionMaker(BatchMaker):
     """Maker for a partitioned graph; a blob is valid until the next blob is made."""
 
     ahead: ClassVar[int]
@@ -203,17 +207,20 @@ class PartitionMaker(BatchMaker, Generic[W]):
 
     def __init__(
         self,
-        kind: Callable[[W, int], Any],
-        work: W,
-        graph: BlockedGraph,
+        kind: Callable[[PartitionWork, int], Any],
+        links: BlockedLinks,
+        part: PartPlan,
         fit: MemoryPlan,
         folder: Path,
         numbers: range,
     ) -> None:
         """Start a worker of ``kind`` for each block."""
         super().__init__(numbers, fit.together, self._draw_all, [self._lay_out])
-        arguments = [(work, block) for block in range(graph.blocks)]
-        self.work, self.blob = work, ScratchFile(folder)
+        graph = links.whole
+        place, cuts = str(graph.path.absolute()), tuple(graph.cuts)
+        self.work = PartitionWork(place, graph.digest, cuts, part, fit.rows)
+        arguments = [(self.work, block) for block in range(graph.blocks)]
+        self._blob = ScratchFile(folder)
         self.crew: WorkerPool = (graph.crew or Alone)(kind, arguments, fit.memory)
         self._queried: dict[int, Any] = {}
         self._held = range(0)
@@ -230,6 +237,15 @@ class PartitionMaker(BatchMaker, Generic[W]):
     @abstractmethod
     def put_together(self, sample: int, asked: Any) -> Blob:
         """Assemble a blob from the blocks' results."""
+
+    def written(self, pieces: Iterable[Words], members: int, live: tuple[int, ...] = ()) -> Blob:
+        """Write consecutive pieces; return the blob."""
+        at = 0
+        for piece in pieces:
+            words = np.ascontiguousarray(piece).reshape(-1)
+            self._blob.write(4 * at, words)
+            at += words.size
+        return Blob.of(FileWords(self._blob, at), members, live)
 
     def evict(self) -> None:
         """Discard data from a lost worker."""
@@ -304,22 +320,62 @@ class ArrayFiles:
         tail = array.shape[1:]
         self.stream(name, dtype, pieces_of(array, _READ), tail)
 
-    def write_rows(self, kind: str, rows: Links, members: str = "nodes") -> None:
+    @contextmanager
+    def rows_writer(
+        self, kind: str, ids: str = "nodes", values: str = "values", dtype: DTypeLike = np.float32
+    ) -> Iterator[RowsWriter]:
+        """Open a writer for rows: the files of offsets, ``ids``, and ``values``."""
+        with (
+            self.writer(f"{kind}.offsets", np.uint64) as to_offsets,
+            self.writer(f"{kind}.{ids}", np.uint32) as to_ids,
+            self.writer(f"{kind}.{values}", dtype) as to_values,
+        ):
+            yield RowsWriter(to_offsets, to_ids, to_values)
+
+    def write_rows(self, kind: str, rows: Links) -> None:
         """Write the offsets, ids, and values of ``rows``."""
-        assert rows.weights is not None
-        self.write(f"{kind}.offsets", np.uint64, rows.offsets)
-        self.write(f"{kind}.{members}", np.uint32, rows.neighbors)
-        self.write(f"{kind}.values", np.float32, rows.weights)
+        with self.rows_writer(kind) as writer:
+            writer.copy(rows)
 
     def read(self, name: str) -> NDArray[Any]:
         """Map a written array."""
         file = self._prefix + name
         return map_array(self.directory / file, self.entries[file])
 
-    def rows(self, kind: str) -> Links:
-        """Map rows written by :meth:`write_rows`."""
-        offsets, nodes, values = (self.read(f"{kind}.{n}") for n in ("offsets", "nodes", "values"))
-        return Links(offsets, nodes, values)
+    def rows(self, kind: str, ids: str = "nodes", values: str = "values") -> Links:
+        """Map written rows."""
+        offsets, neighbors, weights = (self.read(f"{kind}.{n}") for n in ("offsets", ids, values))
+        return Links(offsets, neighbors, weights)
+
+
+class RowsWriter:
+    """Writer of rows, one after another."""
+
+    def __init__(self, offsets: ArrayWriter, ids: ArrayWriter, values: ArrayWriter) -> None:
+        self._offsets, self._ids, self._values = offsets, ids, values
+        self._end = np.zeros(1, np.uint64)
+        offsets.write(self._end)
+
+    def write(self, counts: NDArray[Any], ids: NDArray[Any], values: NDArray[Any]) -> None:
+        """Append rows with these ``counts``, of which ``ids`` and ``values`` may be a part."""
+        ends = np.cumsum(np.append(self._end, counts), dtype=np.uint64)
+        self._offsets.write(ends[1:])
+        self._end = ends[-1:]
+        self._ids.write(ids)
+        self._values.write(values)
+
+    def copy(self, rows: Links) -> None:
+        """Append all ``rows`` in chunks; evicts mapped pages."""
+        assert rows.weights is not None
+        nothing = rows.neighbors[:0], rows.weights[:0]
+        for low in range(0, rows.nodes, _READ // 8):
+            self.write(np.diff(rows.offsets[low : low + _READ // 8 + 1]), *nothing)
+        begin, end = int(rows.offsets[0]), int(rows.offsets[-1])
+        for low in range(begin, end, _READ // 4):
+            piece = slice(low, min(low + _READ // 4, end))
+            self._ids.write(rows.neighbors[piece])
+            self._values.write(rows.weights[piece])
+            rows.evict()
 
 
 def pieces_of(array: NDArray[Any], nbytes: int) -> Iterator[NDArray[Any]]:
@@ -330,11 +386,13 @@ def pieces_of(array: NDArray[Any], nbytes: int) -> Iterator[NDArray[Any]]:
         evict(array)
 
 
-class WholeBuilder(WholeFormat):
+class WholeBuilder(ABC):
     """The interface of builders of parts without samples."""
 
     elsewhere: Callable[[Iterable[Any]], Iterator[Any]] | None = None
     """Maps :meth:`piece` over arguments on other machines, in order."""
+    spreads = False
+    """Whether cluster nodes can make chunks of the part."""
     logged = 0.0
     """Fraction of the work whose results are logged, so that a killed run can resume."""
 

@@ -12,11 +12,10 @@ samples consist of arrays that are written as a whole.
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import xxhash
@@ -180,47 +179,44 @@ LINE = 16
 """Words per cache line; blobs are aligned to cache lines."""
 
 
-class PartFormat(ABC):
-    """The files of a part."""
-
-    files: ClassVar[dict[str, str]]
-    """Array declarations by file name without prefix, as in ``storage/FORMAT.md``, for n nodes and
-    m links; excludes shards.
+@dataclass(frozen=True, kw_only=True)
+class PartFormat:
+    """The files of a part: ``files`` are array declarations by file name without prefix, as in
+    ``storage/FORMAT.md``, for n nodes and m links, without shards. ``selects`` says whether the
+    layout can store only selected pages (``index/plan.py``).
     """
-    selects = False
-    """Whether the layout can store only selected pages (``index/plan.py``)."""
 
-    @classmethod
-    def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Return the declarations for a part with this plan."""
-        return cls.files
+    files: Mapping[str, str]
+    selects: bool = False
 
 
+SAMPLES_FILES = {MEMBERS: "<u4[N]", DIGESTS: "<u8[N]"}
+SHARD_FORM = "<u4[words]"
+"""Declaration of a shard; :meth:`SampledFormat.place` returns the word count."""
+Samples = Iterable[tuple[Words, int]]
+"""(Words, member count) of each sample."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class SampledFormat(PartFormat):
-    """The files of a part with samples."""
+    """The files of a part with N samples, besides :data:`SHARD_FORM`.
 
-    files: ClassVar[dict[str, str]] = {MEMBERS: "<u4[N]", DIGESTS: "<u8[N]"}
-    """Array declarations for N samples."""
-    shard: ClassVar[str] = "<u4[words]"
-    """Declaration of a shard; :meth:`place` returns the word count."""
-    node_bytes: ClassVar[int] = 0
-    """Bytes on disk per node and sample, besides shards."""
-    carry_node: ClassVar[int] = 8
-    """Bytes of memory per node for converting a sample, besides the result."""
+    ``size(nodes, members, settings)`` is the size of a blob in 32-bit words. ``row(base, nodes,
+    members, settings)`` are the values, such as array offsets, that kernels need for a sample whose
+    blob begins at word ``base``. ``carries`` says whether samples can be converted to another graph
+    (``index/refresh.py``), which needs ``carry_node`` bytes of memory per node besides the result.
+    ``finish(path, nodes, samples, memory)`` writes data derived from all samples, ``node_bytes``
+    per node and sample, to files with the path prefix ``path``; it returns their entries by name.
+    """
 
-    def carries(self, settings: PartSettings) -> bool:
-        """Return whether samples can be converted to another graph (``index/refresh.py``)."""
-        return False
-
-    @abstractmethod
-    def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the size of a blob in 32-bit words."""
-
-    @abstractmethod
-    def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return the values, such as array offsets, that kernels need for a sample whose blob
-        begins at word ``base``.
-        """
+    files: Mapping[str, str] = field(default_factory=SAMPLES_FILES.copy)
+    size: Callable[[int, int, PartSettings], int]
+    row: Callable[[int, int, int, PartSettings], tuple[int, ...]]
+    most_members: Callable[[int, PartSettings], int] = lambda nodes, settings: nodes
+    carries: Callable[[PartSettings], bool] = lambda settings: False
+    carry_node: int = 8
+    node_bytes: int = 0
+    finish: Callable[[Path, int, Samples, int], dict[str, Entry]] = lambda *arguments: {}
 
     def place(
         self, nodes: int, members: Sequence[int], settings: PartSettings
@@ -229,32 +225,28 @@ class SampledFormat(PartFormat):
         base, rows = 0, []
         for count in members:
             rows.append(self.row(base, nodes, count, settings))
-            base += self.words(nodes, count, settings)
+            base += self.size(nodes, count, settings)
         return np.array(rows, np.uint64), base
 
-    def finish(
-        self, path: Path, nodes: int, samples: Iterable[tuple[Words, int]], memory: int
-    ) -> dict[str, Entry]:
-        """Write data derived from all ``samples`` (words, member count) to files with the path
-        prefix ``path``; return their entries by name.
-        """
-        return {}
-
-    @abstractmethod
     def most_words(self, nodes: int, settings: PartSettings) -> int:
         """Return the maximum size of a blob in words."""
+        return self.size(nodes, self.most_members(nodes, settings), settings)
 
 
+@dataclass(frozen=True, kw_only=True)
 class WholeFormat(PartFormat):
-    """The files of a part without samples."""
+    """The files of a part without samples.
 
-    spreads: ClassVar[bool] = False
-    """Whether cluster nodes can make chunks of the part."""
+    ``has(plan, name)`` says whether a part has a file. ``sizes(plan, nodes, graph nodes)`` are the
+    sizes that occur in ``files``, besides n and m.
+    """
 
-    @classmethod
-    def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
-        """Return the sizes that occur in :attr:`files`, besides n and m."""
-        return {}
+    has: Callable[[PartPlan, str], bool] = lambda plan, name: True
+    sizes: Callable[[PartPlan, int, int], dict[str, int]] = lambda *arguments: {}
+
+    def files_of(self, plan: PartPlan) -> dict[str, str]:
+        """Return the declarations for a part with this plan."""
+        return {name: form for name, form in self.files.items() if self.has(plan, name)}
 
 
 def is_shard(name: str) -> bool:

@@ -215,12 +215,10 @@ def fit_partitions(
             f"{what} needs the whole graph, and {links.whole.path} is partitioned. Omit it, or "
             "use the graph from which it was made"
         )
-    graph, offsets, most = links.whole, links.offsets, 0
+    graph, offsets = links.whole, links.offsets
+    blocks = [(b - a, int(offsets[b] - offsets[a])) for a, b in pairwise(graph.cuts)]
     for count in range(together, 0, -1):
-        most = max(
-            need(count, last - first, int(offsets[last] - offsets[first]))
-            for first, last in pairwise(graph.cuts)
-        )
+        most = max(need(count, nodes, edges) for nodes, edges in blocks)
         if most <= means.memory:
             cuts = tuple(graph.cuts[1:-1])
             return MemoryPlan(most, 1, cuts, rows=rows, together=count, apart=graph.blocks)
@@ -234,12 +232,9 @@ def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> 
     """
     nodes, together = links.nodes, demand.together
     scratch = STATE_NODE * nodes * together if together > 1 else 0
-    beside = demand.step.baseline(nodes)
-    threads = 1
-    for count in range(min(means.threads, together), 1, -1):
-        if count * demand.maker(nodes, True) + beside + block <= means.memory:
-            threads = count
-            break
+    beside, most = demand.step.baseline(nodes), min(means.threads, together)
+    each, room = demand.maker(nodes, True), means.memory - beside - block
+    threads = next((count for count in range(most, 1, -1) if count * each <= room), 1)
     need = threads * demand.maker(nodes, threads > 1) + beside
     if means.blocks is not None:
         cuts = cut_evenly(links, means.blocks)
@@ -252,8 +247,7 @@ def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> 
 
 def _plan_external(links: Links, means: Resources, demand: Demand, tokens: int) -> MemoryPlan:
     """Plan blocks with tokens on disk; ``tokens`` is their size if it exceeds the memory, or 0."""
-    step, most = demand.step, demand.external
-    nodes, blocks = links.nodes, means.blocks
+    step, nodes, blocks = demand.step, links.nodes, means.blocks
     beside = step.baseline(nodes)
     memory = means.memory - beside
     whole = links.nbytes + step.link * links.edges + BLOCK_NODE * nodes
@@ -263,30 +257,24 @@ def _plan_external(links: Links, means: Resources, demand: Demand, tokens: int) 
             raise UsageError(
                 f"blocks is {blocks:,}; with tokens on disk there are {_MOST_BLOCKS:,} at most"
             )
-        need = rows * ROW_ROOM + -(-whole // blocks) + beside
-        cuts, wanted = cut_evenly(links, blocks), 0
-        together = _external_together(nodes, len(cuts) + 1, rows, means.memory, most)
-        need += tables(nodes, len(cuts) + 1, rows, together)
+        cuts, wanted, room, held = cut_evenly(links, blocks), 0, means.memory, -(-whole // blocks)
     else:
         needed = max(_LEAST_MEMORY, whole // _LEAST_PART)
         if memory < needed:
             how = "with all tokens on disk"
             raise too_little(demand.layout, nodes, needed + beside, means.memory, how)
         cuts = cut_blocks(links, (memory - rows * ROW_ROOM) // 2, BLOCK_NODE, step.read)
-        wanted = means.threads
-        together = _external_together(nodes, len(cuts) + 1, rows, memory, most)
-        need = rows * ROW_ROOM + whole + tables(nodes, len(cuts) + 1, rows, together)
-        need = beside + min(memory, need)
+        wanted, room, held = means.threads, memory, whole
+
+    def tables_of(together: int) -> int:
+        return tables(nodes, len(cuts) + 1, rows, together)
+
+    counts = range(demand.external, 1, -1)
+    together = next((count for count in counts if tables_of(count) <= room // 6), 1)
+    need = rows * ROW_ROOM + held + tables_of(together)
+    need = beside + (need if blocks is not None else min(memory, need))
     scratch = nodes * (demand.scratch[0] * together + demand.scratch[1])
     return MemoryPlan(need, 1, cuts, wanted, rows, tokens, together, scratch)
-
-
-def _external_together(nodes: int, blocks: int, rows: int, memory: int, most: int) -> int:
-    """Return how many samples, up to ``most``, have tables that fit in a sixth of the memory."""
-    for count in range(most, 1, -1):
-        if tables(nodes, blocks, rows, count) <= memory // 6:
-            return count
-    return 1
 
 
 def samples_together(samples: int, nodes: int, disk: int, node: int = WALK_NODE) -> int:

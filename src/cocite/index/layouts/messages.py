@@ -16,7 +16,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, groupby, pairwise
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,8 +35,9 @@ from cocite.index.layouts.reader import (
     borrowed,
     weights_of,
 )
-from cocite.index.layouts.trees.meetings import MeetingReader, Times, WalkReader
-from cocite.index.layouts.trees.reader import CompactReader, PathReader, TreeReader
+from cocite.index.layouts.trees.reader import MeetingReader, Times, TreeReader
+from cocite.index.layouts.trees.walks import WalkReader
+from cocite.kernels import minhash
 from cocite.measures import LENGTH, PartSettings
 
 Codes = NDArray[Any]
@@ -81,20 +83,16 @@ def tell(reader: SummingReader, wanted: ShardRequest, settings: PartSettings) ->
     settings suffice.
     """
     rows = {node: _row(reader, node, settings) for node in wanted.rows}
-    others: dict[int, list[int]] = {}
-    for node, other in wanted.pairs:
-        if node != other and node not in rows:
-            others.setdefault(node, []).append(other)
-    for node, some in others.items():
-        ids = np.unique(np.array(some, np.uint32))
-        rows[node] = Row(ids, _encode(reader, node, ids), False)
+    pairs = sorted({pair for pair in wanted.pairs if pair[0] != pair[1]})
+    for node, some in groupby(pairs, itemgetter(0)):
+        if node not in rows:
+            ids = np.array([other for _, other in some], np.uint32)
+            rows[node] = Row(ids, _encode(reader, node, ids), False)
     walks, common = {}, {}
-    if wanted.ways:
-        pairs = [pair for pair in wanted.pairs if pair[0] != pair[1]]
-        if isinstance(reader, WalkReader):
-            walks = {node: reader.walks(node) for node in {n for pair in pairs for n in pair}}
-        elif isinstance(reader, MinhashReader):
-            common = {pair: reader.common(*pair) for pair in pairs}
+    if wanted.ways and isinstance(reader, WalkReader):
+        walks = {node: reader.walks(node) for node in {*chain.from_iterable(pairs)}}
+    elif wanted.ways and isinstance(reader, MinhashReader):
+        common = {pair: reader.common(*pair) for pair in pairs}
     return ShardResponse(reader.part.freshness.held, rows, walks, common)
 
 
@@ -197,8 +195,6 @@ class _DecodedRows(SummingReader):
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up the rows of all shards."""
-        from cocite.kernels import minhash
-
         table, count = self.worths(settings), 0
         for _, row in self.response.rows(node):
             assert row.whole, "a node that was not requested"
@@ -224,8 +220,8 @@ class _Meetings(_DecodedRows, MeetingReader):
         return found
 
 
-class _Walks(_Meetings, WalkReader):
-    """Reader with walks, which must have been requested."""
+class RemoteWalks(_Meetings, WalkReader):
+    """The layouts ``paths`` and ``compact``, with walks if they were requested."""
 
     def walks(self, node: int) -> Ids:
         """Return the node's walk in every sample."""
@@ -234,14 +230,6 @@ class _Walks(_Meetings, WalkReader):
 
 class RemoteTrees(_Meetings, TreeReader):
     """The layouts ``trees`` and ``packed``; walks are repeated on the graph if it is available."""
-
-
-class RemotePaths(_Walks, PathReader):
-    """The layout ``paths``."""
-
-
-class RemoteCompact(_Walks, CompactReader):
-    """The layout ``compact``."""
 
 
 class RemoteMinhash(_DecodedRows, MinhashReader):
@@ -264,10 +252,10 @@ class RemoteMinhash(_DecodedRows, MinhashReader):
 
 
 SPREAD: dict[str, type[_DecodedRows]] = {
-    "compact": RemoteCompact,
+    "compact": RemoteWalks,
     "minhash": RemoteMinhash,
     "packed": RemoteTrees,
-    "paths": RemotePaths,
+    "paths": RemoteWalks,
     "trees": RemoteTrees,
 }
 """Readers of the layouts whose samples can be remote."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cocite.graph.blocks import Links
 from cocite.graph.graph import UnseenPage, with_page
+from cocite.index.layouts.links.build import link_degrees, link_norms
 from cocite.index.layouts.links.common import DEGREES, NORMS
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.snapshots import Freshness
@@ -59,10 +60,13 @@ class DraftEnds:
 
 @dataclass(frozen=True)
 class DraftPart(StoredPart):
-    """A part with an added page; ``built`` is the part without the page."""
+    """A part with an added page; ``built`` is the part without the page, and ``made`` are arrays
+    that differ from its arrays.
+    """
 
     ends: DraftEnds = field(kw_only=True)
     built: StoredPart = field(kw_only=True)
+    made: Mapping[str, NDArray[Any]] = field(kw_only=True, default_factory=dict)
 
     @classmethod
     def extending(cls, part: StoredPart, ends: DraftEnds, freshness: Freshness) -> DraftPart:
@@ -81,9 +85,9 @@ class DraftPart(StoredPart):
         return self.ends.links(way, self.weighted)
 
     def array(self, name: str) -> NDArray[Any]:
-        """Compute the norms or the degrees of the layout ``links``."""
-        from cocite.index.layouts.links.build import link_degrees, link_norms
-
+        """Return an array; those of the layout ``links`` are computed."""
+        if name in self.made or self.layout != "links":
+            return self.made[name] if name in self.made else self.built.array(name)
         if name == DEGREES:
             return np.concatenate([np.empty(0), *link_degrees(self.links(self.direction))])
         assert name == NORMS

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,6 +33,9 @@ _AT_ONCE = 1 << 26
 """Maximum nodes times samples per kernel call between deadline checks, at most 0.2 s."""
 
 
+A = TypeVar("A", bound=NDArray[Any])
+
+
 class DamagedShard(Damaged):
     """A shard ``file`` in which a query found offsets or node ids out of range."""
 
@@ -52,6 +55,11 @@ class Shard:
     words: NDArray[np.uint32]
     blobs: NDArray[np.uint64]
     number: int
+
+    @property
+    def data(self) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
+        """Return the words and the kernel rows."""
+        return self.words, self.blobs
 
     @property
     def samples(self) -> int:
@@ -207,6 +215,15 @@ class StoredPart(PartPlan):
                     break
                 blobs = shard.blobs[low : low + most]
                 yield Shard(shard.first + low, shard.words, blobs, shard.number + low)
+
+    def fill(self, out: A, read: Callable[[Shard, Any], Any]) -> A:
+        """Fill ``out``, with a row for each sample, shard by shard; return it. Raises
+        :class:`Damaged` for a shard for which ``read`` returns False.
+        """
+        for shard in self.pieces():
+            if not read(shard, out[shard.first : shard.first + shard.samples]):
+                raise self.damaged(shard.first)
+        return out
 
     @property
     def runs(self) -> dict[str, range]:

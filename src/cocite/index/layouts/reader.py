@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import ONE, Floats, Ids, Ints
+from cocite.constants import GRAINS, ONE, Floats, Ids, Ints
 from cocite.errors import Damaged
 from cocite.graph.names import Names
 from cocite.index.layouts.contract import PartFormat, SampledFormat
@@ -295,6 +295,10 @@ class Reader(ABC):
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """Return the score of two nodes, which may be equal."""
 
+    def score(self, first: int, second: int, settings: PartSettings) -> float:
+        """Return the score of two nodes."""
+        return self.pair(first, second, settings).grains / GRAINS
+
     @property
     def pairs_from(self) -> int | None:
         """Return the number of pairs from which :meth:`pairs` beats :meth:`pair`; None if
@@ -431,22 +435,17 @@ def weights_of(values: tuple[float, ...]) -> NDArray[np.uint64]:
 
 
 LAYOUTS = {
-    "compact": ("trees", "format:CompactFormat", "build:CompactBuilder", "reader:CompactReader"),
-    "features": (
-        "rows",
-        "reader:FeaturesFormat",
-        "pagesim:FeaturesBuilder",
-        "reader:FeatureReader",
-    ),
-    "links": ("links", "common:LinksFormat", "build:LinksBuilder", ""),
-    "minhash": ("minhash", "format:MinhashFormat", "build:MinhashBuilder", "reader:MinhashReader"),
-    "nearest": ("rows", "reader:NearestFormat", "neighbors:NearestBuilder", "reader:NearestReader"),
-    "packed": ("trees", "format:PackedFormat", "build:PackedBuilder", "reader:TreeReader"),
-    "paths": ("trees", "format:PathsFormat", "build:PathsBuilder", "reader:PathReader"),
-    "rows": ("rows", "fusion_reader:RowsFormat", "fusion:RowsBuilder", "fusion_reader:RowsReader"),
-    "sketch": ("minhash", "format:MinhashFormat", "build:MinhashBuilder", "reader:SketchReader"),
-    "text": ("rows", "reader:TextFormat", "words:TextBuilder", "reader:WordsReader"),
-    "trees": ("trees", "format:TreesFormat", "build:TreesBuilder", "reader:TreeReader"),
+    "compact": ("trees", "format:COMPACT", "build:CompactBuilder", "walks:CompactReader"),
+    "features": ("rows", "reader:FEATURES", "pagesim:FeaturesBuilder", "reader:FeatureReader"),
+    "links": ("links", "common:LINKS", "build:LinksBuilder", ""),
+    "minhash": ("minhash", "reader:MINHASH", "build:MinhashBuilder", "reader:MinhashReader"),
+    "nearest": ("rows", "reader:NEAREST", "neighbors:NearestBuilder", "reader:NearestReader"),
+    "packed": ("trees", "format:PACKED", "build:PackedBuilder", "reader:TreeReader"),
+    "paths": ("trees", "format:PATHS", "build:PathsBuilder", "walks:PathReader"),
+    "rows": ("rows", "fusion_reader:ROWS", "fusion:RowsBuilder", "fusion_reader:RowsReader"),
+    "sketch": ("minhash", "reader:MINHASH", "build:MinhashBuilder", "reader:SketchReader"),
+    "text": ("rows", "reader:TEXT", "words:TextBuilder", "reader:WordsReader"),
+    "trees": ("trees", "format:TREES", "build:TreesBuilder", "reader:TreeReader"),
 }
 """Layouts: folder, then format, builder and reader as ``module:class``. Without a reader, each
 measure specifies one.
@@ -455,9 +454,9 @@ _DRAWN = {
     "features": "on_the_fly:OnTheFlyPageSimReader",
     "minhash": "reader:OnTheFlyMinhashReader",
     "nearest": "on_the_fly:OnTheFlyNeighborReader",
-    "rows": "fusion_draft:UnseenRowsReader",
+    "rows": "on_the_fly:UnseenRowsReader",
     "text": "on_the_fly:OnTheFlyWordsReader",
-    "trees": "replay:OnTheFlyReader",
+    "trees": "on_the_fly:OnTheFlyReader",
 }
 """Readers for indexes with an unseen page, by layout or folder; ``links`` needs no special reader.
 """
@@ -467,7 +466,7 @@ def format_of(layout: str) -> PartFormat:
     """Return a layout's format; raises :class:`Damaged`, because names come from manifests."""
     if layout not in LAYOUTS:
         raise Damaged(f"the index has the layout {layout!r}, which this release does not support")
-    found: PartFormat = _found(layout, LAYOUTS[layout][1])()
+    found: PartFormat = _found(layout, LAYOUTS[layout][1])
     return found
 
 

@@ -34,7 +34,7 @@ from cocite.graph.links import links_of
 from cocite.index import StoredIndex
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import Reader, Span, borrowed, weights_of
-from cocite.index.layouts.trees.meetings import MeetingReader
+from cocite.index.layouts.trees.reader import MeetingReader
 from cocite.index.layouts.trees.replay import part_mover
 from cocite.measures import DECAY, LENGTH, MEETING_WEIGHT, WholeSettings
 from cocite.options import opposite

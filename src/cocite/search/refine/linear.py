@@ -32,7 +32,7 @@ from cocite.graph.blocks import Links
 from cocite.index import StoredIndex
 from cocite.index.layouts.minhash.reader import MatchReader
 from cocite.index.layouts.reader import QueryScratch, borrowed
-from cocite.index.layouts.trees.meetings import MeetingReader
+from cocite.index.layouts.trees.reader import MeetingReader
 from cocite.measures import WholeSettings
 from cocite.measures.xjaccard import ring_weights
 from cocite.progress import showing

@@ -28,8 +28,10 @@ from cocite.errors import Damaged
 from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.links import links_of
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder, pieces_of
-from cocite.index.layouts.links.common import DEGREES, NORMS, LinksFormat, has_degrees, has_norms
+from cocite.index.layouts.links.common import DEGREES, NORMS, has_degrees, has_norms
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
+from cocite.kernels import neighbors
+from cocite.kernels.links import sum_runs, turn
 from cocite.options import opposite
 from cocite.storage import Entry
 
@@ -39,7 +41,7 @@ _PILOT, _WINDOW = 1 << 20, 1 << 18
 """Bytes of links that the pilot transposes, and number of target nodes; it needs at most 13 MB."""
 
 
-class LinksBuilder(LinksFormat, WholeBuilder):
+class LinksBuilder(WholeBuilder):
     """Builds the layout ``links``."""
 
     def estimate(self) -> PartEstimate:
@@ -87,7 +89,6 @@ class LinksBuilder(LinksFormat, WholeBuilder):
 
 
 def _copy(files: ArrayFiles, way: str, links: Links, progress: Progress) -> None:
-    """Write links in chunks."""
     arrays: dict[str, NDArray[Any]] = {"offsets": links.offsets, "neighbours": links.neighbors}
     if links.weights is not None:
         arrays["weights"] = links.weights
@@ -106,8 +107,6 @@ def _copy(files: ArrayFiles, way: str, links: Links, progress: Progress) -> None
 
 def _pilot(links: Links, norms: bool) -> float:
     """Return the seconds per byte of the result, excluding disk writes."""
-    from cocite.kernels.links import turn
-
     last = next(iter(cut_blocks(links, _PILOT)), links.nodes)
     offsets = links.offsets[: last + 1]
     ids = links.neighbors[: int(offsets[-1])]
@@ -136,8 +135,6 @@ def link_norms(
     rows: Links, columns: Links, progress: Progress = lambda done, total: None
 ) -> Iterator[Floats]:
     """Yield ``norms`` block by block, float64[n, 2] each."""
-    from cocite.kernels import neighbors
-
     for first, last in pairwise((0, *cut_blocks(rows, _LINK_BYTES), rows.nodes)):
         out = np.empty((last - first, 2))
         if not neighbors.norms(rows.offsets, rows.neighbors, columns.offsets, np.int64(first), out):
@@ -151,8 +148,6 @@ def link_norms(
 
 def link_degrees(links: Links) -> Iterator[Floats]:
     """Yield each node's link count or total link weight block by block, float64[n] each."""
-    from cocite.kernels.links import sum_runs
-
     for first, last in pairwise((0, *cut_blocks(links, _LINK_BYTES), links.nodes)):
         offsets = links.offsets[first : last + 1].astype(np.int64)
         out = np.diff(offsets).astype(np.float64)

@@ -12,25 +12,27 @@ vicinity. Source: Small 1973; Kessler 1963 (``measures/cocitation.py``); Dean, H
 from __future__ import annotations
 
 from functools import cached_property
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from cocite.constants import GRAINS, Floats, Ids, Ints
 from cocite.deadline import check
-from cocite.graph.blocks import Links
+from cocite.errors import Damaged
+from cocite.graph.blocks import Links, entries_of
 from cocite.index.layouts.contract import PartPlan, WholeFormat
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
     NOTHING,
     Estimate,
     Graphs,
-    Paths,
     QueryScratch,
     Reader,
     Reasons,
     apportioned,
 )
+from cocite.kernels import neighbors
+from cocite.kernels.neighbors import FORMS
 from cocite.measures import PartSettings
 from cocite.measures.cocitation import FORM, IDF
 from cocite.measures.companion import MAX_DEGREE
@@ -49,49 +51,51 @@ def has_degrees(plan: PartPlan) -> bool:
     return plan.measure.name == "ppr-symmetric"
 
 
-class LinksFormat(WholeFormat):
-    """The layout ``links``."""
+def _has(plan: PartPlan, name: str) -> bool:
+    """Return whether a part has a file: in-links and out-links, or merged links for ``any``; and
+    weights, norms and degrees if the part uses them.
+    """
+    has = {"weights": plan.weighted, NORMS: has_norms(plan), DEGREES: has_degrees(plan)}
+    way = "_" not in name or name.startswith("any_") == (plan.direction == "any")
+    return way and has.get(name.rsplit("_", maxsplit=1)[-1], True)
 
-    files: ClassVar[dict[str, str]] = {
-        "in_offsets": "<u8[n + 1]",
-        "in_neighbours": "<u4[m]",
-        "in_weights": "<f4[m]",
-        "out_offsets": "<u8[n + 1]",
-        "out_neighbours": "<u4[m]",
-        "out_weights": "<f4[m]",
-        "any_offsets": "<u8[n + 1]",
-        "any_neighbours": "<u4[E]",
-        "any_weights": "<f4[E]",
-        NORMS: "<f8[n, 2]",
-        DEGREES: "<f8[n]",
+
+_ENDS = {"in": "m", "out": "m", "any": "E"}
+LINKS = WholeFormat(
+    files={
+        f"{way}_{name}": form.format(size)
+        for way, size in _ENDS.items()
+        for name, form in (
+            ("offsets", "<u8[n + 1]"),
+            ("neighbours", "<u4[{}]"),
+            ("weights", "<f4[{}]"),
+        )
     }
-
-    @classmethod
-    def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Return the files of in-links and out-links, or of merged links for ``any``; and those of
-        weights, norms and degrees if the part uses them.
-        """
-        way, weighted = plan.direction == "any", plan.weighted
-        has = {"weights": weighted, NORMS: has_norms(plan), DEGREES: has_degrees(plan)}
-        return {
-            name: form
-            for name, form in cls.files.items()
-            if has.get(name.split("_")[-1], True)
-            and ("_" not in name or name.startswith("any_") == way)
-        }
-
+    | {NORMS: "<f8[n, 2]", DEGREES: "<f8[n]"},
+    has=_has,
+)
+"""The layout ``links``."""
 
 _NO_NORMS = np.empty((0, 2))
 
 
-class CommonReader(Reader):
-    """The layout ``links`` for ``cocitation`` and ``coupling``."""
+class LinksReader(Reader):
+    """Base of readers of the links in the measure's direction (``rows``), and of their transpose
+    (``columns``).
+    """
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        self._way = part.measure.looks_at(part.direction)
-        self._rows = part.links(self._way)
-        self._columns = part.links(opposite(self._way))
+        way = part.measure.looks_at(part.direction)
+        self.rows, self.columns = part.links(way), part.links(opposite(way))
+        self._ways = way, opposite(way)
+
+    def _damaged(self, what: str = "neighbours", columns: bool = False) -> Damaged:
+        return self.part.damaged_file(f"{self._ways[columns]}_{what}")
+
+
+class CommonReader(LinksReader):
+    """The layout ``links`` for ``cocitation`` and ``coupling``."""
 
     @cached_property
     def _sums(self) -> Floats:
@@ -103,28 +107,26 @@ class CommonReader(Reader):
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """Return the score of two nodes; a node scores 1 with itself unless the form is a count."""
-        from cocite.kernels import neighbors
-
         power, form = _chosen(settings)
         if first == second and settings[FORM] != "count":
             return Estimate(float(GRAINS), 0.0)
-        rows, members = self._rows, self._columns.offsets
+        rows, members = self.rows, self.columns.offsets
         pair = np.int64(first), np.int64(second)
         links = rows.offsets, rows.neighbors, members, self._norms(power)
         grains = float(neighbors.pair(*links, *pair, power, form))
         if grains == neighbors.DAMAGED:
-            raise self.part.damaged_file(f"{self._way}_neighbours")
+            raise self._damaged()
         return Estimate(grains, 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Return the common neighbors, with their weights."""
-        score = self.pair(first, second, settings).grains / GRAINS
-        rows, members = self._rows, self._columns.offsets
+        score = self.score(first, second, settings)
+        rows, members = self.rows, self.columns.offsets
         cuts = (rows.offsets[node : node + 2].tolist() for node in (first, second))
         mine, theirs = (rows.neighbors[begin:end] for begin, end in cuts)
         common = np.intersect1d(mine, theirs, assume_unique=True)
         if common.size and int(common.max()) >= self.part.nodes:
-            raise self.part.damaged_file(f"{self._way}_neighbours")
+            raise self._damaged()
         power, _ = _chosen(settings)
         sizes = members[common + np.int64(1)] - members[common]
         worths = np.log(self.part.nodes / sizes) ** power
@@ -132,23 +134,19 @@ class CommonReader(Reader):
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Add up the common neighbors with all nodes, normalize, and add to the totals."""
-        from cocite.kernels import neighbors
-
         power, form = _chosen(settings)
-        rows, columns, me = self._rows, self._columns, np.int64(node)
+        rows, columns, me = self.rows, self.columns, np.int64(node)
         values, used = scratch.scores, scratch.used
         links = rows.offsets, rows.neighbors, columns.offsets, columns.neighbors
         count = int(neighbors.gather(*links, me, power, values, used))
         if count == neighbors.DAMAGED:
-            raise self.part.damaged_file(f"{self._way}_neighbours")
+            raise self._damaged()
         neighbors.normalize(values, used, count, me, rows.offsets, self._norms(power), power, form)
         self.settle_exact(scratch, count)
 
 
 def _chosen(settings: PartSettings) -> tuple[int, int]:
     """Return (power of the weights, form) for kernels."""
-    from cocite.kernels.neighbors import FORMS
-
     form = settings[FORM]
     power = 0 if not settings[IDF] else 2 if form == "cosine" else 1
     return power, FORMS.index(form)
@@ -169,13 +167,11 @@ class _Vicinity(NamedTuple):
     targets: Ints
 
 
-class CompanionReader(Reader):
+class CompanionReader(LinksReader):
     """The layout ``links`` for ``companion``."""
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        way = part.measure.looks_at(part.direction)
-        self._ins, self._outs = part.links(way), part.links(opposite(way))
         self._last: tuple[int, int, _Vicinity] | None = None
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
@@ -195,30 +191,27 @@ class CompanionReader(Reader):
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Return the nodes that link to ``second``, weighted by hub score."""
         found = self._around(first, settings)
-        score = self.pair(first, second, settings).grains / GRAINS
+        score = self.score(first, second, settings)
         if score == 0:
             return NOTHING
         there = found.sources[found.nodes[found.targets] == second]
         hubs, times = np.unique(there, return_counts=True)  # "any": mutual links are two
-
-        def path(node: int) -> Paths:
-            return [], []
-
-        return apportioned(score, found.nodes[hubs], times * found.hubs[hubs], path)
+        worths = times * found.hubs[hubs]
+        return apportioned(score, found.nodes[hubs], worths, lambda node: ([], []))
 
     def _around(self, node: int, settings: PartSettings) -> _Vicinity:
         """Return the node's vicinity; caches the last one."""
-        own = settings.of_graph((MAX_DEGREE,), self._ins.edges)
+        own = settings.of_graph((MAX_DEGREE,), self.rows.edges)
         max_degree, last = own[MAX_DEGREE], self._last
         if last is not None and last[:2] == (node, max_degree):
             return last[2]
         me = np.array([node], np.uint32)
-        parents, _ = self._rows(self._ins, me)
-        children, _ = self._rows(self._outs, me)
-        siblings, _ = self._rows(self._outs, self._narrow(self._outs, parents, max_degree))
-        mates, _ = self._rows(self._ins, self._narrow(self._ins, children, max_degree))
+        parents, _ = self._neighbors(self.rows, me)
+        children, _ = self._neighbors(self.columns, me)
+        siblings, _ = self._neighbors(self.columns, self._narrow(self.columns, parents, max_degree))
+        mates, _ = self._neighbors(self.rows, self._narrow(self.rows, children, max_degree))
         nodes = np.unique(np.concatenate([me, parents, children, siblings, mates]))
-        linking, targets = self._rows(self._ins, nodes)
+        linking, targets = self._neighbors(self.rows, nodes)
         places = np.searchsorted(nodes, linking)
         inside = nodes[np.minimum(places, nodes.size - 1)] == linking
         sources, targets = places[inside], targets[inside]
@@ -228,7 +221,6 @@ class CompanionReader(Reader):
         return found
 
     def _narrow(self, links: Links, nodes: Ids, max_degree: int) -> Ids:
-        """Return the ``nodes`` with at most ``max_degree`` links."""
         begins, ends = self._ends(links, nodes)
         return nodes[ends - begins <= max_degree]
 
@@ -237,24 +229,18 @@ class CompanionReader(Reader):
         begins = links.offsets[nodes].astype(np.int64)
         ends = links.offsets[nodes.astype(np.int64) + 1].astype(np.int64)
         if (begins > ends).any() or (ends > links.edges).any() or (begins < 0).any():
-            raise self._damaged(links, "offsets")
+            raise self._damaged("offsets", links is self.columns)
         return begins, ends
 
-    def _rows(self, links: Links, nodes: Ids) -> tuple[Ids, Ints]:
+    def _neighbors(self, links: Links, nodes: Ids) -> tuple[Ids, Ints]:
         """Return the neighbors of ``nodes``, row after row, and each row's index in ``nodes``."""
         check()
         begins, ends = self._ends(links, nodes)
-        sizes = ends - begins
-        owner = np.repeat(np.arange(nodes.size), sizes)
-        at = np.arange(owner.size) - np.repeat(np.cumsum(sizes) - sizes, sizes) + begins[owner]
+        at, owner = entries_of(begins, ends - begins)
         found: Ids = links.neighbors[at]
         if found.size and int(found.max()) >= self.part.nodes:
-            raise self._damaged(links, "neighbours")
+            raise self._damaged(columns=links is self.columns)
         return found, owner
-
-    def _damaged(self, links: Links, what: str) -> Exception:
-        way = self.part.measure.looks_at(self.part.direction)
-        return self.part.damaged_file(f"{way if links is self._ins else opposite(way)}_{what}")
 
 
 def _hits(sources: Ints, targets: Ints, nodes: int) -> tuple[Floats, Floats]:

@@ -17,36 +17,32 @@ import numpy as np
 
 from cocite.constants import GRAINS, Floats, Ids
 from cocite.deadline import check
-from cocite.index.layouts.links.common import DEGREES
+from cocite.index.layouts.links.common import DEGREES, LinksReader
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
     Estimate,
     Graphs,
     Paths,
     QueryScratch,
-    Reader,
     Reasons,
     apportioned,
     borrowed,
 )
+from cocite.kernels import push
 from cocite.measures import PartSettings
 from cocite.measures.ppr import DAMPING, FARTHER, MAX_EDGES, MIN_RESULTS, TOLERANCE
-from cocite.options import opposite
 
 _SLICE = 20_000_000
 """Links to read between interruption checks, in about 60 ms."""
 
 
-class Pushed(Reader):
+class Pushed(LinksReader):
     """Base of the readers that push; ``_finished`` converts the result of ``_pushed`` to scores."""
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        self._way = part.measure.looks_at(part.direction)
-        self._links = part.links(self._way)
-        self._before = part.links(opposite(self._way))
-        weights = self._links.weights
-        self._weights = np.empty(0, np.float32) if weights is None else weights
+        weights = np.empty(0, np.float32) if self.rows.weights is None else self.rows.weights
+        self._links = self.rows.offsets, self.rows.neighbors, weights
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """Return the score of ``second`` in the push from ``first``."""
@@ -61,12 +57,12 @@ class Pushed(Reader):
 
         The residual at ``second`` has no known origin, so the score is divided in proportion.
         """
-        begin, end = self._before.offsets[second : second + 2].tolist()
-        before = self._before.neighbors[begin:end]
+        begin, end = self.columns.offsets[second : second + 2].tolist()
+        before = self.columns.neighbors[begin:end]
         if begin > end or (before.size and int(before.max()) >= self.part.nodes):
-            raise self.part.damaged_file(f"{self._way}_neighbours")
+            raise self._damaged()
         before, times = np.unique(before, return_counts=True)  # "any": mutual links are two
-        degrees = self._links.offsets[before + np.int64(1)] - self._links.offsets[before]
+        degrees = self.rows.offsets[before + np.int64(1)] - self.rows.offsets[before]
         with borrowed(self.part.nodes) as scratch:
             state = self._pushed(first, settings, scratch)
             worths = times * scratch.scores[before, 0] / degrees
@@ -113,26 +109,21 @@ class Pushed(Reader):
         scratch: QueryScratch,
     ) -> Floats:
         """Push until the error is within the tolerance or about ``max_edges`` links are read."""
-        from cocite.kernels import push
-
         state = np.zeros(push.STATE)
-        links, found = self._links, (scratch.scores, scratch.used, state)
+        found = scratch.scores, scratch.used, state
         push.start(np.int64(node), damping, tolerance, *found)
         result, read = push.MORE, 0
         while result == push.MORE and (max_edges is None or read < max_edges):
             check()
             most = _SLICE if max_edges is None else min(_SLICE, max_edges - read)
-            result = push.push(links.offsets, links.neighbors, self._weights, most, *found)
+            result = push.push(*self._links, most, *found)
             read += most
         self._check(result)
         return state
 
     def _check(self, result: int) -> None:
-        """Raise :class:`Damaged` if a push found an invalid id."""
-        from cocite.kernels import push
-
         if result == push.DAMAGED:
-            raise self.part.damaged_file(f"{self._way}_neighbours")
+            raise self._damaged()
 
 
 def _clear(scratch: QueryScratch, used: Ids) -> None:
@@ -156,8 +147,6 @@ class PushReader(Pushed):
     def _finished(
         self, scratch: QueryScratch, state: Floats, settings: PartSettings
     ) -> tuple[int, float]:
-        from cocite.kernels import push
-
         bound = float(push.finish(scratch.scores, scratch.used, state))
         return int(state[push.REACHED]), bound
 
@@ -225,20 +214,16 @@ class ProximityReader(Pushed):
 
     def _pushed(self, node: int, settings: PartSettings, scratch: QueryScratch) -> Floats:
         """Push until enough links are read, then until enough nodes are reached."""
-        from cocite.kernels import push
-
-        links, reach = self._links, np.int64(settings[MIN_RESULTS])
+        reach = np.int64(settings[MIN_RESULTS])
         state = self._begun(node, settings[FARTHER], _EXACT, settings[MAX_EDGES], scratch)
         found = scratch.scores, scratch.used, state
-        self._check(push.spread(links.offsets, links.neighbors, self._weights, reach, *found))
+        self._check(push.spread(*self._links, reach, *found))
         return state
 
     def _finished(
         self, scratch: QueryScratch, state: Floats, settings: PartSettings
     ) -> tuple[int, float]:
         """Convert estimates to grains; returns (count, error bound over sqrt(d))."""
-        from cocite.kernels import push
-
         values, used, count = scratch.scores, scratch.used, int(state[push.REACHED])
         if self._degrees[used[0]] == 0:  # no links
             values[used[:count]] = 0.0

@@ -1,16 +1,14 @@
 """Builders of min-hash samples, and their memory plan.
 
-One scan per ring gives the winners of 16 samples (``engine/scan.py``) at the cost of one sample.
-The samples are then encoded one by one, as groups or as planes. Hashes have their own key, so
-planes depend only on the winners.
+One scan per ring gives the winners of 16 samples (``engine/scan.py``), which are then laid out one
+by one, as groups or as planes.
 
     in memory    links + rows of the scan + winners + blobs <= budget
     on disk      2 blobs + a scan in the rest of the budget; winners in a scratch file
     external     2 bytes per node or 4 MiB + a scan in the rest; blobs also in a scratch file
 
 With n nodes, the rows need 128 n bytes, listing groups 4 n, and the winners 4 n per ring for each
-of up to 16 samples.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.1.
+of up to 16 samples. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.1.
 """
 
 from __future__ import annotations
@@ -40,13 +38,15 @@ from cocite.index.layouts.batch_maker import (
 )
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, too_little
-from cocite.index.layouts.minhash.format import (
+from cocite.index.layouts.minhash.partitions import PartitionRingMaker, fit_ring_blocks
+from cocite.index.layouts.minhash.reader import (
     BLOCK,
-    MinhashFormat,
+    MINHASH,
     check_words,
     minhash_words,
     ring_planes,
 )
+from cocite.kernels import minhash
 from cocite.measures import LENGTH, SAMPLES, SEED, PartSettings
 from cocite.measures.xjaccard import BITS
 from cocite.resources import Resources, format_size
@@ -148,10 +148,9 @@ class Layer:
     """Lays out a sample. Owns scratch memory: use one per thread."""
 
     def __init__(self, part: PartPlan, nodes: int) -> None:
-        """Allocate the scratch. ``nodes`` is the graph's node count."""
         self._part = part
         self._requested = None if part.wanted is None else part.wanted.ids()
-        self._most = MinhashFormat().most_words(part.stored_nodes(nodes), part.settings)
+        self._most = MINHASH.most_words(part.stored_nodes(nodes), part.settings)
         self._begins = np.empty(0, np.uint32)
 
     def __call__(self, sample: int, rings: Sequence[Words]) -> Blob:
@@ -165,8 +164,6 @@ class Layer:
         return Blob.of((planes.reshape(-1),), mine[0].size)
 
     def _groups(self, sample: int, rings: Sequence[Words]) -> Blob:
-        from cocite.kernels import minhash
-
         everybody, length = rings[0].size, len(rings)
         nodes = everybody if self._requested is None else self._requested.size
         words = np.empty(self._most, np.uint32)  # untouched pages take no memory
@@ -217,16 +214,14 @@ class RingMaker(BatchMaker):
         return layer(sample, list(self._winners[:, sample - self._first]))
 
 
-class MinhashBuilder(MinhashFormat, SampledBuilder):
+class MinhashBuilder(SampledBuilder):
     """Builds the layouts ``minhash`` and ``sketch``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
         """Plan the memory (:func:`plan_neighborhoods`)."""
         if isinstance(links, BlockedLinks):
-            from cocite.index.layouts.minhash.partitions import fit_ring_blocks
-
             return fit_ring_blocks(links, part, means)
-        blob = self.most_words(part.stored_nodes(links.nodes), part.settings)
+        blob = MINHASH.most_words(part.stored_nodes(links.nodes), part.settings)
         blob += 0 if part.settings[BITS] else links.nodes
         return plan_neighborhoods(links, part, means, 4 * blob + request_bytes(part))
 
@@ -235,15 +230,11 @@ class MinhashBuilder(MinhashFormat, SampledBuilder):
     ) -> list[Maker]:
         """Return one maker, which has its own threads."""
         if isinstance(links, BlockedLinks):
-            from cocite.index.layouts.minhash.partitions import PartitionRingMaker
-
             return [PartitionRingMaker(links, part, fit, folder, numbers)]
         return [RingMaker(links, part, fit, folder, numbers)]
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
         """Return a sample converter; removed nodes leave their groups, new nodes are in none."""
-        from cocite.kernels import minhash
-
         length = settings[LENGTH]
 
         def carry(words: Words, blob: NDArray[np.uint64]) -> Blob:
@@ -266,7 +257,6 @@ class ExternalLayer:
     """Lays out a sample in a scratch file; a blob is valid until the next one is made."""
 
     def __init__(self, part: PartPlan, nodes: int, rows: int, folder: Path) -> None:
-        """``nodes`` is the graph's node count; ``rows`` is the number of rows in transit."""
         self._part, self._stored = part, part.stored_nodes(nodes)
         self._length = part.settings[LENGTH]
         self._requested = None if part.wanted is None else part.wanted.ids()
@@ -303,7 +293,6 @@ class ExternalLayer:
         return Blob.of(FileWords(self._blob, end), at)
 
     def _winners(self, winners: Words, low: int, count: int) -> Words:
-        """Return the winners of ``count`` stored nodes, beginning at ``low``."""
         if self._requested is None:
             return winners[low : low + count]
         return winners[self._requested[low : low + count]]

@@ -3,13 +3,10 @@
 The first ring needs no messages, because every block can compute a node's position in an order.
 Groups need 12 bytes of messages per node and ring: a node's block sends (winner, node) to the
 winner's block, which makes the groups and responds with their beginnings; the node's block then
-makes cells. The coordinator writes cells, then groups, by ring and block, to a scratch file. Planes
-need no messages; if a block boundary divides 512 nodes, the coordinator merges the bits. Blobs are
-byte-identical to those of a build in memory.
-
-A block needs memory for its links and rows of values (``engine/partitions.py``), 4 bytes per node,
-ring and sample for winners, and 24 per node and ring for a sample during layout. Source: Fogaras,
-Racz, *Scaling link-based similarity search*, 2.3.1.
+makes cells. Planes need no messages; if a block boundary divides 512 nodes, the coordinator merges
+the bits. Blobs are byte-identical to those of a build in memory. A block needs memory for its links
+and rows of values (``engine/partitions.py``), 4 bytes per node, ring and sample for winners, and 24
+per node and ring for a sample during layout.
 """
 
 from __future__ import annotations
@@ -25,16 +22,12 @@ from cocite.constants import NOWHERE, Ints, Words
 from cocite.engine.carriers import Traffic
 from cocite.engine.partitions import BlocksScan, ScanBlock, block_scan_bytes
 from cocite.engine.scan import LANES, Fold, ring_orders
-from cocite.graph.partitions import BlockedLinks, GraphBlock
-from cocite.index.layouts.batch_maker import Blob, FileWords, PartitionMaker, PartitionWork
+from cocite.graph.partitions import BlockedLinks
+from cocite.index.layouts.batch_maker import Blob, PartitionMaker, PartitionWork
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, fit_partitions
-from cocite.index.layouts.minhash.format import (
-    BLOCK,
-    check_words,
-    minhash_words,
-    ring_planes,
-)
+from cocite.index.layouts.minhash.reader import BLOCK, check_words, minhash_words, ring_planes
+from cocite.kernels import minhash
 from cocite.measures import LENGTH, SEED
 from cocite.measures.xjaccard import BITS
 from cocite.resources import Resources
@@ -44,15 +37,6 @@ _AHEAD = 2
 _LAID_OUT = 24
 """Bytes per node and ring of a sample during layout, for pairs, groups and cells."""
 _WORD = 32
-
-
-class RingWork(PartitionWork):
-    """The work of a :class:`RingBlock`."""
-
-    @property
-    def length(self) -> int:
-        """Return the number of rings."""
-        return self.plan.settings[LENGTH]
 
 
 class Dealt(NamedTuple):
@@ -67,12 +51,12 @@ class Dealt(NamedTuple):
 class RingBlock(ScanBlock):
     """The rings of one graph block, the cells or planes of its nodes, and its winners' groups."""
 
-    def __init__(self, work: RingWork, block: int) -> None:
-        """Open and check block ``block``; raises :class:`~cocite.errors.StoreError`."""
-        held = GraphBlock(work.folder, block, work.digest)
+    def __init__(self, work: PartitionWork, block: int) -> None:
+        held = work.block(block)
         cuts = np.array(work.cuts, np.uint32)
         super().__init__(held.offsets, held.sources, held.first, cuts, LANES, np.uint32)
         self.work, self.first, self.nodes = work, held.first, held.last - held.first
+        self._length = work.plan.settings[LENGTH]
         self._samples = range(0)
         self._winners = np.empty((0, 0, 0), np.uint32)
         self._begins = np.empty(self.nodes, np.uint32)
@@ -80,27 +64,23 @@ class RingBlock(ScanBlock):
 
     def neighborhoods(self, samples: range) -> tuple[object, ...]:
         """Start new samples, discarding earlier ones; send no messages."""
-        from cocite.kernels import minhash
-
         work = self.work
         settings = work.plan.settings
         self._orders = ring_orders(samples, work.nodes, settings[SEED], work.plan.turn)
         minhash.places(self._orders, self.border.reads, self._values)
         self._samples, self._dealt = samples, {}
-        self._winners = np.empty((work.length, len(samples), self.nodes), np.uint32)
+        self._winners = np.empty((self._length, len(samples), self.nodes), np.uint32)
         return self._nothing_sent()
 
     def ring(self, step: int, *messages: Words | None) -> tuple[object, ...]:
         """Compute one ring of all samples from the last messages; return the messages for the next
         ring.
         """
-        from cocite.kernels import minhash
-
         self._combine(Fold.MIN, True, messages)
         lanes = len(self._samples)
         found = self._winners[step - 1]
         minhash.winners(self._orders[:lanes], self._own, np.uint64(0), found)
-        if step == self.work.length:
+        if step == self._length:
             return self._nothing_sent()
         return self._sent(lanes)
 
@@ -142,9 +122,7 @@ class RingBlock(ScanBlock):
         blocks); each ring's groups, uint32; and for each block, where each pair's group begins,
         counted from this block's first group in the ring.
         """
-        from cocite.kernels import minhash
-
-        length = self.work.length
+        length = self._length
         ends = [np.concatenate([[0], np.cumsum(each.counts)]) for each in dealt]
         begins = [np.empty(len(each.pairs), np.uint32) for each in dealt]
         groups, words = [], np.zeros(length, np.int64)
@@ -173,7 +151,7 @@ class RingBlock(ScanBlock):
         ``begins`` are the messages from all blocks; ``bases`` int64[length, blocks] is where the
         groups of each ring and block begin.
         """
-        found = np.empty((self.nodes, self.work.length), np.uint32)
+        found = np.empty((self.nodes, self._length), np.uint32)
         at = [0] * len(begins)
         for ring, (order, ends) in enumerate(self._dealt.pop(sample)):
             for block, (low, high) in enumerate(pairwise(ends)):
@@ -208,7 +186,7 @@ class _RingRequest(NamedTuple):
     begins: list[list[Any]]
 
 
-class PartitionRingMaker(PartitionMaker[RingWork]):
+class PartitionRingMaker(PartitionMaker):
     """Makes blobs of min-hashes on a partitioned graph."""
 
     ahead = _AHEAD
@@ -216,34 +194,24 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
     def __init__(
         self, links: BlockedLinks, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> None:
-        graph = links.whole
-        work = RingWork(str(graph.path.absolute()), graph.digest, tuple(graph.cuts), part)
-        super().__init__(RingBlock, work, graph, fit, folder, numbers)
-        self.scan = BlocksScan(self.crew, work.nodes)
+        super().__init__(RingBlock, links, part, fit, folder, numbers)
+        self.scan, self._length = BlocksScan(self.crew, self.work.nodes), part.settings[LENGTH]
+        self._sent = 0
 
     @property
     def traffic(self) -> Traffic:
         """Return the traffic between blocks."""
-        return self.scan.traffic
+        return self.scan.traffic.plus(groups=self._sent)
 
     def draw(self, samples: range) -> None:
         """Draw all samples with one scan per ring."""
         self.scan.begin("neighborhoods", [(samples,)] * self.crew.size, len(samples))
-        for step in range(1, self.work.length + 1):
+        for step in range(1, self._length + 1):
             self.scan.step("ring", step, samples=len(samples))
 
     def evict(self) -> None:
         """Release the scan's state."""
         self.scan.evict()
-
-    def _written(self, pieces: Iterator[Words], members: int) -> Blob:
-        """Write consecutive pieces; return the blob."""
-        at = 0
-        for piece in pieces:
-            words = np.ascontiguousarray(piece).reshape(-1)
-            self.blob.write(4 * at, words)
-            at += words.size
-        return Blob.of(FileWords(self.blob, at), members)
 
     def ask(self, sample: int) -> Any:
         """Start making the planes or the groups of a sample."""
@@ -254,21 +222,17 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
     def put_together(self, sample: int, asked: Any) -> Blob:
         """Assemble the planes or the groups."""
         if self.work.plan.settings[BITS]:
-            return self._written(self._plane_pieces(asked), self.work.nodes)
+            return self.written(self._plane_pieces(asked), self.work.nodes)
         return self._groups(sample, asked)
 
     def _ask_groups(self, sample: int) -> _RingRequest:
-        """Start making the groups."""
-        crew, length = self.crew, self.work.length
+        crew, length = self.crew, self._length
         blocks = range(crew.size)
         dealt = [crew.call(block, "deal", sample, answers=1 + crew.size) for block in blocks]
         found = _RingRequest([each[0] for each in dealt], [], [], [])
         for block in blocks:
             words, *rest = crew.call(
-                block,
-                "group",
-                *(mine[1 + block] for mine in dealt),
-                answers=1 + length + crew.size,
+                block, "group", *(mine[1 + block] for mine in dealt), answers=1 + length + crew.size
             )
             found.words.append(words)
             found.groups.append(rest[:length])
@@ -283,12 +247,11 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         members = int(ends[-1])
         check_words(sample, members)
         bases = (ends - words.reshape(-1)).reshape(words.shape)
-        nodes, length = self.work.nodes, self.work.length
+        nodes, length = self.work.nodes, self._length
         size = minhash_words(nodes, length, members)
-        sent = sum(self.crew.take(asked.sent)) + sum(size for _, size in replies)
-        self.scan.traffic = self.traffic.plus(groups=sent)
+        self._sent += sum(self.crew.take(asked.sent)) + sum(sent for _, sent in replies)
         padding = size - nodes * length - members
-        return self._written(self._group_pieces(sample, bases, asked, padding), members)
+        return self.written(self._group_pieces(sample, bases, asked, padding), members)
 
     def _group_pieces(
         self, sample: int, bases: Ints, asked: _RingRequest, padding: int
@@ -300,7 +263,7 @@ class PartitionRingMaker(PartitionMaker[RingWork]):
         ]
         for handle in cells:
             yield crew.take([handle])[0]
-        for ring in range(self.work.length):
+        for ring in range(self._length):
             for block in blocks:
                 yield crew.take([asked.groups[block][ring]])[0]
         yield np.zeros(padding, np.uint32)

@@ -1,4 +1,10 @@
-"""Answers from min-hashes: scores from the rings in which two nodes match.
+"""The layouts ``minhash`` and ``sketch`` (``storage/FORMAT.md``), and answers from them.
+
+A node's winner in a ring is the first node, in the sample's random order, that reaches the node in
+a given number of links. Groups contain the nodes with the same winner in a ring. Planes (the layout
+``sketch``) contain some ``bits`` of a hash of each winner, in blocks of 512 nodes. Groups need 4
+bytes per node, ring and sample for the cells, at most as much for members, and 8 per group; less
+than 8 in total on webs. Planes need ``bits`` / 8.
 
 In a sample, two nodes have a mask in which bit k - 1 is set if their winners of ring k are equal;
 the mask's value is the sum of the weights of those rings. With hash bits, different winners match
@@ -9,23 +15,24 @@ with probability q = 2**-bits, so the value is, where W is the sum of all weight
 With groups, a pair reads one or two cache lines per node and sample, and a list reads the node's
 groups, at 4 ns per member. With hash bits, a pair reads length * bits lines per node and sample,
 and a list reads the whole index. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3
-(Lemma 4); Li, Koenig 2010, theorem 1.
+(Lemma 4, Algorithm 3); Li, Koenig 2010, *b-bit minwise hashing*, theorem 1.
 """
 
 from __future__ import annotations
 
 import tempfile
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import ONE, Floats, Ids, added
+from cocite.constants import ONE, Floats, Ids, Words, added
 from cocite.deadline import check
-from cocite.errors import UsageError
-from cocite.index.layouts.part import Shard
+from cocite.errors import ResourceError, UsageError
+from cocite.index.layouts.contract import PartPlan, SampledFormat, padded
 from cocite.index.layouts.reader import (
     NOTHING,
     Estimate,
@@ -36,9 +43,68 @@ from cocite.index.layouts.reader import (
     Span,
     SummingReader,
 )
+from cocite.kernels import minhash, minhash_bits, random
 from cocite.measures import LENGTH, SEED, PartSettings
 from cocite.measures.xjaccard import BITS, ring_weights
-from cocite.storage import Access, advise
+from cocite.storage import Access, advise, evict
+
+_MOST_WORDS = 2**32 - 1
+BLOCK, PLANE = 512, 16
+"""Nodes per block of planes, and words per plane."""
+
+
+def minhash_words(nodes: int, length: int, members: int) -> int:
+    """Return the size of a blob of groups in 32-bit words."""
+    return padded(nodes * length + members)
+
+
+def check_words(sample: int, words: int) -> None:
+    """Raise :class:`ResourceError` if groups have more words than uint32 can number."""
+    if words > _MOST_WORDS:
+        raise ResourceError(
+            f"the groups of sample {sample} need {words:,} words; the layout minhash can store at "
+            f"most {_MOST_WORDS:,}. Choose a smaller length, or the layout sketch"
+        )
+
+
+def _size(nodes: int, members: int, settings: PartSettings) -> int:
+    length, bits = settings[LENGTH], settings[BITS]
+    planes = -(-nodes // BLOCK) * length * bits * PLANE
+    return planes if bits else minhash_words(nodes, length, members)
+
+
+def _row(base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
+    length, bits = settings[LENGTH], settings[BITS]
+    return (base, length, bits) if bits else (base, base + nodes * length, members, length)
+
+
+MINHASH = SampledFormat(
+    size=_size,
+    row=_row,
+    most_members=lambda nodes, settings: settings[LENGTH] * (nodes // 2 * 4 + nodes % 2),
+    selects=True,
+    carries=lambda settings: not settings[BITS],
+)
+"""The layouts ``minhash`` (``bits`` 0: groups) and ``sketch`` (planes, without members). Kernel
+rows: the offsets of cells and groups, the member count, and the length; for planes, the offset, the
+length, and ``bits``. The largest sample consists of pairs. Planes do not store their winners, which
+are needed to convert samples.
+"""
+
+
+def ring_planes(part: PartPlan, sample: int, rings: Sequence[Words]) -> Words:
+    """Return uint32[blocks of 512 nodes, length, bits, 16]: hash bits of the winners in ``rings``,
+    each uint32[nodes].
+    """
+    bits, seed = part.settings[BITS], part.settings[SEED]
+    planes = np.zeros((-(-rings[0].size // BLOCK), len(rings), bits, PLANE), np.uint32)
+    for ring, winners in enumerate(rings):
+        step = np.uint64(part.turn + ring + 1)
+        key = random.draw_key(np.uint64(seed), np.uint64(sample), step)
+        minhash_bits.sketch(winners, np.uint64(key), ring, planes)
+        evict(winners)
+    return planes
+
 
 Masks = NDArray[np.uint16]
 
@@ -52,9 +118,9 @@ class MatchReader(SampledReader):
         return self.part.settings[LENGTH]
 
     @abstractmethod
-    def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
-        """Fill ``out`` uint16[samples, h] with the shard's masks of ``node`` and ``others``, which
-        must not contain ``node``; return whether the shard is intact.
+    def masks_with(self, node: int, others: Ids) -> Masks:
+        """Return uint16[samples, h]: the masks of ``node`` and ``others``, which must not contain
+        ``node``.
         """
 
     def masks(self, first: int, second: int) -> Masks:
@@ -64,16 +130,8 @@ class MatchReader(SampledReader):
         found: Masks = self.masks_with(first, np.array([second], np.uint32))[:, 0]
         return found
 
-    def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return uint16[samples, h]: the masks of ``node`` and ``others``, which must not contain
-        ``node``.
-        """
-        found = np.empty((self.part.samples, others.size), np.uint16)
-        for shard in self.part.pieces():
-            out = found[shard.first : shard.first + shard.samples]
-            if not self._read_masks(shard, node, others, out):
-                raise self.part.damaged(shard.first)
-        return found
+    def _no_masks(self, others: Ids) -> Masks:
+        return np.empty((self.part.samples, others.size), np.uint16)
 
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
         """Return the total weight of matching rings in every sample."""
@@ -110,17 +168,18 @@ def match_weights(weights: tuple[float, ...]) -> NDArray[np.uint64]:
     return table
 
 
-_DAMAGED = -1
 _SAMPLES_AT_ONCE = 256
 
 
 class MinhashReader(MatchReader, SummingReader):
     """The layout ``minhash``."""
 
-    def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
-        from cocite.kernels import minhash
-
-        return bool(minhash.masks(shard.words, shard.blobs, np.uint64(node), others, out))
+    def masks_with(self, node: int, others: Ids) -> Masks:
+        """Return the masks in which groups are the same."""
+        return self.part.fill(
+            self._no_masks(others),
+            lambda shard, out: minhash.masks(*shard.data, np.uint64(node), others, out),
+        )
 
     def common(self, first: int, second: int) -> Ids:
         """Return uint32[samples, length]: the common winner of two different nodes in each ring.
@@ -128,15 +187,11 @@ class MinhashReader(MatchReader, SummingReader):
         Both nodes can be reached from the winner in a given number of links. The value is 2**32 - 1
         if the winners differ, and the node count if the winner was removed.
         """
-        from cocite.kernels import minhash
-
-        found = np.empty((self.part.samples, self.length), np.uint32)
         nodes = np.uint32(self.part.nodes), np.uint64(first), np.uint64(second)
-        for shard in self.part.pieces():
-            out = found[shard.first : shard.first + shard.samples]
-            if not minhash.common(shard.words, shard.blobs, *nodes, out):
-                raise self.part.damaged(shard.first)
-        return found
+        return self.part.fill(
+            np.empty((self.part.samples, self.length), np.uint32),
+            lambda shard, out: minhash.common(*shard.data, *nodes, out),
+        )
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Return the common winners, from which both nodes can be reached."""
@@ -165,24 +220,12 @@ class MinhashReader(MatchReader, SummingReader):
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
         """Add up the groups that contain the node."""
-        from cocite.kernels import minhash
-
         table, count = self.table(settings), 0
         for shard in self.part.pieces():
             whom = np.array([node, shard.first + 1], np.uint32)
-            count = int(
-                minhash.gather(
-                    shard.words,
-                    shard.blobs,
-                    whom,
-                    table,
-                    scratch.sums,
-                    scratch.marks,
-                    scratch.used,
-                    count,
-                )
-            )
-            if count == _DAMAGED:
+            room = scratch.sums, scratch.marks, scratch.used
+            count = int(minhash.gather(*shard.data, whom, table, *room, count))
+            if count == minhash.DAMAGED:
                 raise self.part.damaged(shard.first)
         scratch.marks[scratch.used[:count]] = 0
         return count
@@ -198,11 +241,13 @@ class SketchReader(MatchReader):
         """Return q, the probability that different winners match."""
         return float(2.0 ** -self.part.settings[BITS])
 
-    def _read_masks(self, shard: Shard, node: int, others: Ids, out: Masks) -> bool:
-        from cocite.kernels import minhash_bits
-
-        minhash_bits.masks(shard.words, shard.blobs, np.uint64(node), others, out)
-        return True  # any bits are valid sketches
+    def masks_with(self, node: int, others: Ids) -> Masks:
+        """Return the masks in which hash bits are the same; any bits are valid."""
+        found = self._no_masks(others)
+        for shard in self.part.pieces():
+            out = found[shard.first : shard.first + shard.samples]
+            minhash_bits.masks(*shard.data, np.uint64(node), others, out)
+        return found
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Raise :class:`UsageError`, because hash bits do not identify pages."""
@@ -241,8 +286,6 @@ class SketchReader(MatchReader):
         return self._unbiased(sums, settings)
 
     def _unbiased(self, sums: NDArray[np.uint64], settings: PartSettings) -> Floats:
-        from cocite.kernels import minhash_bits
-
         found = np.empty((len(sums), 2))
         whole = added(self.weights(settings))
         minhash_bits.unbiased(sums, float(self.part.samples), self.chance, whole, found)
@@ -250,8 +293,6 @@ class SketchReader(MatchReader):
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Count the matches with all nodes, and add the scores to the totals."""
-        from cocite.kernels import minhash_bits
-
         part, length = self.part, self.length
         blocks, levels = -(-part.nodes // minhash_bits.BLOCK), part.samples.bit_length()
         counts = np.zeros((blocks, length, levels, minhash_bits.LINE), np.uint32)
@@ -259,7 +300,7 @@ class SketchReader(MatchReader):
             check()
             advise(Access.AROUND, shard.words)
             done = np.uint64(shard.first)
-            minhash_bits.tally(shard.words, shard.blobs, np.uint64(node), done, counts)
+            minhash_bits.tally(*shard.data, np.uint64(node), done, counts)
         weights = self.weights(settings)
         terms = np.array([part.samples, self.chance, added(weights), part.weight])
         # Another part or another query node may raise a negative sum above 0.

@@ -2,64 +2,63 @@
 
     lists       N, for every node, by the makers of ``nearest``
     pushed      P, for every node: personalized PageRank, ignoring link direction
-    columns     the transpose of each family's rows
 
-A row depends only on the graph and the settings. All threads make rows, which are quantized and
-written in order, so threads, memory, machines, and interruptions never change a byte. Cluster nodes
-only make rows. Rows are also logged, so that a killed build can resume.
-
-An index needs 10 bytes per entry, and 20 per node and family; until publication, logs need 8 more
-per entry. A build needs memory for the links twice, 56 bytes per node and 40 per node and thread.
-With less memory, links are in scratch files, and there is one thread. Source:
+All threads make rows, which are quantized, written in order, and transposed. Cluster nodes only
+make rows. An index needs 10 bytes per entry, and 20 per node and family; until publication, logs
+need 8 more per entry. A build needs memory for the links twice, 56 bytes per node and 40 per node
+and thread. With less memory, links are in scratch files, and there is one thread. Source:
 ``measures/fusion.py``.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.cluster import in_order
-from cocite.constants import Ids
-from cocite.deadline import clock
-from cocite.errors import ResourceError
+from cocite.constants import Bools, Ids
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.links.build import link_degrees
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
-from cocite.index.layouts.rows.fusion_reader import RowsFormat
-from cocite.index.layouts.rows.joined import READ, columns_of, join_rows
 from cocite.index.layouts.rows.local import (
     Codes,
     OldRows,
     RowArrays,
+    mixed,
     report_file,
     staleness,
     with_old,
 )
-from cocite.index.layouts.rows.neighbors import (
+from cocite.index.layouts.rows.making import (
+    READ,
     Making,
-    NearestBuilder,
     Rows,
+    columns_of,
+    empty_rows,
+    join_rows,
     logged,
     making,
+    pilot,
+    plan_rows,
 )
+from cocite.index.layouts.rows.neighbors import NearestBuilder
+from cocite.kernels import rows as row_kernels
 from cocite.measures import PartSettings
-from cocite.measures.evidence import floor_text
 from cocite.measures.fusion import OWN, SIZE, SIZES
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS, SNN
-from cocite.resources import format_least, resident, short_of
-from cocite.storage import Entry, disk, evict, staged_file
+from cocite.resources import resident
+from cocite.storage import Entry, disk, staged_file
 
 RESTART = 0.15
 STAGES = 1e-3, 3e-4, 1e-4, 3e-5
@@ -83,6 +82,7 @@ read maps more of a file.
 _AWAY = 16
 """Number of consecutive steps in a chunk for another machine."""
 _PILOTS = 200
+_ROWS, _COLUMNS = ("rows", "ids", "codes"), ("columns", "ids", "codes")
 _SHARES = (0.35, 0.55, 0.1)
 """Each stage's approximate fraction of the total time."""
 
@@ -130,16 +130,14 @@ class Pusher:
             *(np.empty(links.nodes + 1, np.uint32) for _ in range(2)),
             *(np.empty(keep, kind) for kind in (np.float64, np.uint32, np.uint64)),
         )
-        self._out = np.empty(most * keep, np.uint32), np.empty(most * keep, np.float32)
+        self._out = empty_rows(most * keep)
 
     def __call__(self, nodes: range) -> Rows:
-        """Return the counts, ids and values of the nodes' rows."""
-        from cocite.kernels import rows
-
+        """Return the nodes' rows."""
         counts = np.zeros(len(nodes), np.uint64)
         ids, values = self._out
         out = counts, ids, values
-        used = rows.push(self._links, *self._numbers, nodes.start, self._room, out)
+        used = row_kernels.push(self._links, *self._numbers, nodes.start, self._room, out)
         self._after()
         return counts, ids[:used].copy(), values[:used].copy()
 
@@ -162,15 +160,15 @@ def odd_weight(links: Links, degrees: NDArray[np.float64], after: Callable[[], N
     """
     if not links.edges:
         return ODD
-    draws = _hashed(2 * PROBES) % np.uint64(links.edges)
+    draws = mixed(np.arange(2 * PROBES, dtype=np.uint64)) % np.uint64(links.edges)
     firsts = np.searchsorted(links.offsets, draws[:PROBES], side="right") - 1
     ends, others = (links.neighbors[each].tolist() for each in np.split(draws, 2))
-    push = Pusher(links, degrees, _PROBED, 0.0, 1, after, STAGES[:_PROBE_STAGES])
+    pusher = Pusher(links, degrees, _PROBED, 0.0, 1, after, STAGES[:_PROBE_STAGES])
     scale, found = _scale(degrees), dict[int, tuple[Ids, NDArray[np.float64]]]()
 
     def similarity(first: int, second: int) -> float:
         for node in {first, second} - found.keys():
-            _, ids, codes, _ = encode(push(range(node, node + 1)), scale)
+            _, ids, codes, _ = encode(pusher(range(node, node + 1)), scale)
             found[node] = ids, codes.astype(np.float64) ** 2
         (ids_a, a), (ids_b, b) = found[first], found[second]
         _, at_a, at_b = np.intersect1d(ids_a, ids_b, assume_unique=True, return_indices=True)
@@ -183,13 +181,6 @@ def odd_weight(links: Links, degrees: NDArray[np.float64], after: Callable[[], N
             linked += similarity(node, end)
             apart += similarity(node, other)
     return ODD if linked > apart else 0.0
-
-
-def _hashed(count: int) -> NDArray[np.uint64]:
-    from cocite.kernels.random import GOLDEN, mix
-
-    found: NDArray[np.uint64] = mix(np.arange(count, dtype=np.uint64) + GOLDEN)
-    return found
 
 
 def _scale(degrees: NDArray[np.float64]) -> float:
@@ -205,14 +196,15 @@ def degrees_of(links: Links) -> NDArray[np.float64]:
     return np.concatenate([np.empty(0), *link_degrees(links)])
 
 
-class RowsBuilder(RowsFormat, WholeBuilder):
+class RowsBuilder(WholeBuilder):
     """Builds the layout ``rows``."""
+
+    spreads = True
 
     # -- the basis of a build ----------------------------------------------------------
 
     @property
     def _nearest(self) -> NearestBuilder:
-        """Return the list builder."""
         settings = self.plan.settings
         chosen = {NEIGHBORS.name: self._sizes[0] - 1, MAX_DEGREE.name: settings[MAX_DEGREE]}
         own = PartSettings.checked(SNN.build, chosen)
@@ -235,7 +227,6 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return _FEW if self.streaming else _STEP
 
     def _need(self, threads: int) -> int:
-        """Return a build's memory."""
         links = self.links
         each = _NODE + threads * _THREAD + _OLD * (self.plan.old is not None)
         held = 2 * links.nbytes * (1 + self.plan.weighted) + each * links.nodes
@@ -243,24 +234,16 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @property
     def _row_count(self) -> int:
-        """Return the number of nodes whose rows are made."""
         wanted = self.plan.wanted
         return self.links.nodes if wanted is None or self.elsewhere is not None else wanted.count
 
     @cached_property
     def fit(self) -> MemoryPlan:
         """Plan the memory; raises :class:`ResourceError` if it is insufficient."""
-        nodes, means = self.links.nodes, self.means
+        nodes = self.links.nodes
         least = (_NODE + _THREAD) * nodes + _LEAST
-        if means.memory < least:
-            raise ResourceError(
-                f"rows of {nodes:,} nodes need {format_least(least)} of memory, with one thread; "
-                f"{short_of(means.memory)}{floor_text('rows')}"
-            )
-        for threads in range(means.threads, 0, -1):
-            if self._need(threads) <= means.memory:
-                return MemoryPlan(self._need(threads), threads, (), means.threads)
-        return MemoryPlan(means.memory, 1, (), means.threads)
+        what = f"rows of {nodes:,} nodes"
+        return plan_rows(self.means, lambda n: max(least, self._need(n)), least, what, "rows")
 
     @cached_property
     def streaming(self) -> bool:
@@ -289,12 +272,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         nearest = self._nearest if self._listed else None
         entries, seconds = (0.0, 0.0) if nearest is None else nearest.pilot()
         (pusher,) = self._pushers(1)
-        sample = np.linspace(0, nodes - 1, min(_PILOTS, nodes)).astype(np.int64).tolist()
-        pusher(range(sample[0], sample[0] + 1))  # touch its memory first
-        begin = clock()
-        found = [pusher(range(node, node + 1)) for node in sample]
-        seconds += (clock() - begin) / len(sample) / fit.threads * nodes
-        pushed = sum(ids.size for _, ids, _ in found) / len(sample)
+        pushed, each = pilot(lambda some: pusher(some)[1].size, nodes, _PILOTS)
+        seconds += each / fit.threads * nodes
         families = (pushed,) if nearest is None else (entries / nodes, pushed)
         stored = self.plan.stored_nodes(nodes)
         size = sum(int(10 * each * stored) + 12 * stored + 8 * nodes for each in families)
@@ -310,13 +289,16 @@ class RowsBuilder(RowsFormat, WholeBuilder):
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Write lists, pushes, rows and columns."""
         stages, old = self._stages(progress), self._old
-        if self.plan.joined:
-            return self._join(directory, *stages)
         files, only = ArrayFiles(directory, self.plan.prefix), self._chosen
+        if self.plan.joined:
+            same = "scales", "weights", "odd"
+            families = join_rows(files, self.plan.joined, self.links.nodes, _ROWS, ["norms"], same)
+            self._write_columns(files, families, [*stages][-1])
+            return files.entries
         if old is not None:
             only = old.made if only is None else old.made & only
-        weights = [each.weight for each in self._families]
-        self._write_rows(files, directory, stages, only)
+        weights = [each.weight for each in self.families]
+        self._write_rows(files, stages, only)
         files.write("weights", np.float64, np.array(weights))
         if old is None:
             self.__dict__.pop("_walked", None)
@@ -326,23 +308,13 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         progress(self.links.nodes, self.links.nodes)
         return files.entries
 
-    def _join(self, directory: Path, *stages: Progress) -> dict[str, Entry]:
-        """Copy the rows of node ranges, and make the columns."""
-        files = ArrayFiles(directory, self.plan.prefix)
-        rows = "rows.offsets", "rows.ids", "rows.codes"
-        families = join_rows(
-            files, self.plan.joined, self.links.nodes, rows, ["norms"], ["scales", "weights", "odd"]
-        )
-        self._write_columns(files, families, stages[-1])
-        return files.entries
-
     @cached_property
     def _old(self) -> OldRows | None:
-        """Return the rows that a local refresh retains."""
         return None if self.plan.old is None else self.plan.old()
 
     @property
-    def _families(self) -> list[Family]:
+    def families(self) -> list[Family]:
+        """Return the rows to write."""
         scales, share = self._scales, 1 / (1 + self._listed)
         pushers = partial(self._pushers, self.fit.threads)
         families = [Family("pushed", pushers, self.step, scales[-1], share)]
@@ -369,12 +341,8 @@ class RowsBuilder(RowsFormat, WholeBuilder):
             yield stage
 
     def _encoded(
-        self,
-        family: Family,
-        only: NDArray[np.bool_] | None,
-        progress: Progress,
-        log: Path | None = None,
-    ) -> Iterator[tuple[Ids, Codes]]:
+        self, family: Family, only: Bools | None, progress: Progress, log: Path | None = None
+    ) -> Generator[tuple[Ids, Codes]]:
         """Yield stored nodes, in order, and their rows, which are empty for nodes that are not in
         ``only`` (bool[nodes]).
         """
@@ -385,7 +353,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         else:
             make = making(family.makers(), only)
         stored = None if wanted is None else wanted.ids()
-        with closing(logged(make, step, nodes, log if nodes > step else None)) as rows:
+        with closing(logged(make, step, nodes, log)) as rows:
             for made in rows:
                 pages = np.arange(at, at + made[0].size, dtype=np.uint32)
                 codes, at = encode(made, family.scale), at + made[0].size
@@ -410,7 +378,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
 
     @cached_property
     def _making(self) -> dict[str, tuple[list[Any], int]]:
-        return {each.name: (each.makers(), each.step) for each in self._families}
+        return {each.name: (each.makers(), each.step) for each in self.families}
 
     def _pushers(self, count: int) -> list[Callable[[range], Rows]]:
         links, degrees = self._walked
@@ -427,7 +395,7 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return odd_weight(links, degrees, partial(self.give_back, links))
 
     @property
-    def _chosen(self) -> NDArray[np.bool_] | None:
+    def _chosen(self) -> Bools | None:
         """Return a bool[nodes] mask of the nodes whose rows are needed, or None for all nodes, as
         on a cluster.
         """
@@ -437,12 +405,6 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         found[self.plan.wanted.ids()] = True
         return found
 
-    @property
-    def _pages(self) -> Ids:
-        """Return the pages whose rows are stored."""
-        wanted = self.plan.wanted
-        return np.arange(self.links.nodes, dtype=np.uint32) if wanted is None else wanted.ids()
-
     @cached_property
     def _scales(self) -> list[float]:
         """Return each family's value of code 255; a local refresh retains the old values."""
@@ -451,89 +413,64 @@ class RowsBuilder(RowsFormat, WholeBuilder):
         return [1.0] * self._listed + [_scale(self._walked[1])]
 
     def _write_rows(
-        self,
-        files: ArrayFiles,
-        directory: Path,
-        stages: Iterator[Progress],
-        only: NDArray[np.bool_] | None,
+        self, files: ArrayFiles, stages: Iterator[Progress], only: Bools | None
     ) -> None:
         """Write rows in order, one family at a time."""
-        old = self._old
-        offsets, norms = [np.zeros(1, np.uint64)], list[Ids]()
-        with ExitStack() as stack:
-            to_ids = stack.enter_context(files.writer("rows.ids", np.uint32))
-            to_codes = stack.enter_context(files.writer("rows.codes", np.uint8))
-            for number, family in enumerate(self._families):
-                log = directory / f"{self.plan.prefix}{family.name}.log" if old is None else None
-                rows = self._encoded(family, only, next(stages), log)
-                stack.callback(rows.close)  # type: ignore[attr-defined]
-                for pages, made in rows:
-                    codes = made if old is None else with_old(made, old, number, pages)
-                    if old is not None and self.streaming:
-                        old.evict()
-                    offsets.append(codes[0])
-                    norms.append(codes[3])
-                    to_ids.write(codes[1])
-                    to_codes.write(codes[2])
-        files.write("rows.offsets", np.uint64, np.cumsum(np.concatenate(offsets), dtype=np.uint64))
+        old, norms = self._old, list[Ids]()
+        with files.rows_writer(*_ROWS, np.uint8) as writer:
+            for number, family in enumerate(self.families):
+                place = files.directory / f"{self.plan.prefix}{family.name}.log"
+                log, stage = place if old is None else None, next(stages)
+                with closing(self._encoded(family, only, stage, log)) as rows:
+                    for pages, made in rows:
+                        codes = made if old is None else with_old(made, old, number, pages)
+                        if old is not None and self.streaming:
+                            old.evict()
+                        writer.write(*codes[:3])
+                        norms.append(codes[3])
         files.write("norms", np.uint32, np.concatenate(norms))
         files.write("scales", np.float64, np.array(self._scales))
         files.write("odd", np.float64, np.array([self._odd]))
 
     def _write_columns(self, files: ArrayFiles, families: int, progress: Progress) -> None:
         """Write the transpose of each family's rows."""
-        offsets, ids, codes = (files.read(f"rows.{name}") for name in ("offsets", "ids", "codes"))
-        size, pages = self.links.nodes, (offsets.size - 1) // families
-        begins = [np.zeros(1, np.uint64)]
-        with ExitStack() as stack:
-            to_ids = stack.enter_context(files.writer("columns.ids", np.uint32))
-            to_codes = stack.enter_context(files.writer("columns.codes", np.uint8))
+        rows, nodes = files.rows(*_ROWS), self.links.nodes
+        pages = rows.nodes // families
+        with files.rows_writer(*_COLUMNS, np.uint8) as writer:
             for number in range(families):
-                own = offsets[number * pages : (number + 1) * pages + 1]
-                rows = Links(own, ids, cast(Any, codes))
-                turned = columns_of(rows, size, self.means.memory, files.directory)
-                begins.append(turned.offsets[1:] + own[0])
-                for array, writer in ((turned.neighbors, to_ids), (turned.weights, to_codes)):
-                    assert array is not None
-                    for low in range(0, array.size, READ):
-                        writer.write(array[low : low + READ])
-                        evict(array)
+                own = replace(rows, offsets=rows.offsets[number * pages :][: pages + 1])
+                writer.copy(columns_of(own, nodes, self.means.memory, files.directory))
                 progress(number + 1, families)
-        files.write("columns.offsets", np.uint64, np.concatenate(begins))
 
     def _report(self, old: OldRows, files: ArrayFiles) -> None:
         """Measure the staleness of the retained rows, and write the result to a file."""
-        pages = self._pages
+        pages, wanted = np.arange(self.links.nodes, dtype=np.uint32), self.plan.wanted
+        pages = pages if wanted is None else wanted.ids()
 
         def make(places: NDArray[np.int64]) -> RowArrays:
             only = np.zeros(self.links.nodes, bool)
             only[pages[places]] = True
             made = [
                 codes
-                for family in self._families
-                for _, codes in self._encoded(family, only, _silent)
+                for family in self.families
+                for _, codes in self._encoded(family, only, lambda done, total: None)
             ]
             counts, ids, codes, norms = (np.concatenate(each) for each in zip(*made, strict=True))
             offsets = np.concatenate((np.zeros(1, np.uint64), np.cumsum(counts)))
             return RowArrays((offsets, ids, codes), norms)
 
         rows, columns = (
-            (files.read(f"{kind}.offsets"), files.read(f"{kind}.ids"), files.read(f"{kind}.codes"))
+            tuple(files.read(f"{kind}.{name}") for name in ("offsets", "ids", "codes"))
             for kind in ("rows", "columns")
         )
         stored, left = RowArrays(rows, files.read("norms")), np.flatnonzero(~old.made[pages])
         found = staleness(stored, columns, files.read("weights"), left, make)
-        report = {"nodes": int(pages.size - left.size), **asdict(found)}
+        report = {"nodes": int(pages.size - left.size), **found}
         with staged_file(files.directory / report_file(self.plan.prefix)) as file:
             disk.write(file, json.dumps(report).encode())
 
 
-def _silent(done: int, total: int) -> None:
-    """Report no progress."""
-
-
-def _selected(rows: Codes, chosen: NDArray[np.bool_]) -> Codes:
-    """Return the ``chosen`` rows."""
+def _selected(rows: Codes, chosen: Bools) -> Codes:
     counts, ids, codes, norms = rows
     entries = np.repeat(chosen, counts.astype(np.int64))
     return counts[chosen], ids[entries], codes[entries], norms[chosen]

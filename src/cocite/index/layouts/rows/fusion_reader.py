@@ -14,13 +14,12 @@ kernel call answers a query, or many nodes of a batch. ``measures/fusion.py`` de
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import ClassVar
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import GRAINS, Ids
+from cocite.constants import GRAINS, Floats, Ids
 from cocite.deadline import check
 from cocite.index.layouts.contract import PartPlan, WholeFormat
 from cocite.index.layouts.part import StoredPart
@@ -33,49 +32,42 @@ from cocite.index.layouts.reader import (
     Reasons,
     borrowed,
 )
-from cocite.index.layouts.rows.reader import own_reasons
+from cocite.index.layouts.rows.reader import StoredRows, declared, own_reasons
+from cocite.kernels import rows as row_kernels
 from cocite.measures import PartSettings
 from cocite.measures.snn import MAX_DEGREE
 
 _AT_ONCE = 64
 """Maximum number of lists per kernel call."""
 
-Row = tuple[Ids, NDArray[np.float64]]
+Row = tuple[Ids, Floats]
+_ENTRY = "ids", "codes", "|u1"
 
 
-class RowsFormat(WholeFormat):
-    """The layout ``rows``."""
+def _sizes(plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
+    families = 1 + (MAX_DEGREE in plan.settings)
+    return {"f": families, "r": families * nodes, "c": families * graph_nodes}
 
-    selects = spreads = True
 
-    @classmethod
-    def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
-        """Return the numbers of families, rows, and columns."""
-        families = 1 + (MAX_DEGREE in plan.settings)
-        return {"f": families, "r": families * nodes, "c": families * graph_nodes}
-
-    files: ClassVar[dict[str, str]] = {
-        "rows.offsets": "<u8[r + 1]",
-        "rows.ids": "<u4[E]",
-        "rows.codes": "|u1[E]",
-        "columns.offsets": "<u8[c + 1]",
-        "columns.ids": "<u4[E]",
-        "columns.codes": "|u1[E]",
-        "norms": "<u4[r]",
-        "weights": "<f8[f]",
-        "scales": "<f8[f]",
-        "odd": "<f8[1]",
-    }
+ROWS = WholeFormat(
+    files=declared("rows", "r", *_ENTRY)
+    | declared("columns", "c", *_ENTRY)
+    | {"norms": "<u4[r]", "weights": "<f8[f]", "scales": "<f8[f]", "odd": "<f8[1]"},
+    selects=True,
+    sizes=_sizes,
+)
+"""The layout ``rows``."""
 
 
 def shared_nodes(
-    families: Iterable[tuple[float, tuple[Row, Row]]],
-) -> tuple[Ids, NDArray[np.float64]]:
-    """Return the nodes that two rows share, ascending, and each node's contribution to the score,
-    given each family's weight and rows.
+    weights: list[float], row: Callable[[int, int], Row], first: int, second: int
+) -> tuple[Ids, Floats]:
+    """Return the nodes that two rows of any family share, ascending, and their contributions to the
+    score. ``row`` returns the row of a family and node.
     """
     shares: dict[int, float] = {}
-    for weight, ((mine, codes), (theirs, others)) in families:
+    for family, weight in enumerate(weights):
+        (mine, codes), (theirs, others) = row(family, first), row(family, second)
         common, here, there = np.intersect1d(mine, theirs, return_indices=True)
         terms = np.minimum(codes[here], others[there]) ** 2
         whole = (codes**2).sum() + (others**2).sum() - terms.sum()
@@ -95,20 +87,14 @@ class RowsReader(Reader):
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        self._rows, self._columns = (
-            tuple(part.array(f"{kind}.{name}") for name in ("offsets", "ids", "codes"))
-            for kind in ("rows", "columns")
-        )
         self._norms, self._weights = part.array("norms"), part.array("weights")
-        families, columns = self._weights.size, self._columns[0].size - 1
-        rows = part.nodes * families
-        self._graph_nodes = columns // max(1, families)
+        rows = part.nodes * self._weights.size
+        self._rows = StoredRows(part, "rows", rows, "ids", "codes")
+        self._columns = StoredRows(part, "columns", None, "ids", "codes")
+        self._graph_nodes = self._columns.count // max(1, self._weights.size)
         """Number of nodes that may occur in rows."""
         sound = {
-            "rows.offsets": self._rows[0].size == rows + 1,
-            "rows.codes": self._rows[1].size == self._rows[2].size,
-            "columns.offsets": columns == families * self._graph_nodes,
-            "columns.codes": self._columns[1].size == self._columns[2].size,
+            "columns.offsets": self._columns.count == self._weights.size * self._graph_nodes,
             "norms": self._norms.size == rows,
             "weights": bool(((self._weights > 0) & (self._weights <= 1)).all()),
         }
@@ -118,47 +104,35 @@ class RowsReader(Reader):
 
     def row(self, family: int, node: int) -> Row:
         """Return the node's row: ids, ascending, and codes."""
-        offsets, ids, codes = self._rows
-        at = family * self.part.nodes + node
-        begin, end = int(offsets[at]), int(offsets[at + 1])
-        if not begin <= end <= ids.size:
-            raise self.part.damaged_file("rows.offsets")
-        return ids[begin:end], codes[begin:end].astype(np.float64)
+        ids, codes = self._rows(family * self.part.nodes + node)
+        return ids, codes.astype(np.float64)
 
     def column(self, family: int, node: int) -> Row:
         """Return the nodes whose rows contain ``node``: ids, ascending, and codes."""
-        offsets, ids, codes = self._columns
-        at = family * self._graph_nodes + node
-        begin, end = int(offsets[at]), int(offsets[at + 1])
-        if not begin <= end <= ids.size:
-            raise self.part.damaged_file("columns.offsets")
-        return ids[begin:end], codes[begin:end].astype(np.float64)
+        ids, codes = self._columns(family * self._graph_nodes + node)
+        return ids, codes.astype(np.float64)
 
-    def norms(self, family: int) -> NDArray[np.float64]:
+    def norms(self, family: int) -> Floats:
         """Return each row's sum of code**2 in a family."""
         nodes = self.part.nodes
         return self._norms[family * nodes : (family + 1) * nodes].astype(np.float64)
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """Return the score of two nodes; a node scores 1 with itself."""
-        from cocite.kernels import rows
-
         check()
         if first == second:
             return Estimate(GRAINS, 0.0)
-        grains = rows.pair(self._rows, self._norms, self._weights, first, second)
+        grains = row_kernels.pair(self._rows.arrays, self._norms, self._weights, first, second)
         if grains < 0:
             raise self.part.damaged_file("rows.offsets")
         return Estimate(float(grains), 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Add up the rows that contain each entry of the node's rows."""
-        from cocite.kernels import rows
-
         check()
-        stored = self._rows, self._columns, (self._norms, self._weights)
+        stored = self._rows.arrays, self._columns.arrays, (self._norms, self._weights)
         own = self.part.weight, (scratch.totals, scratch.touched), scratch.have
-        scratch.have = self._checked(rows.gather(*stored, node, _room(scratch), *own))
+        scratch.have = self._checked(row_kernels.gather(*stored, node, _room(scratch), *own))
 
     def at_once(
         self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
@@ -174,17 +148,17 @@ class RowsReader(Reader):
         """Return the lists of the first nodes from one kernel call; None if the index has other
         parts.
         """
-        from cocite.kernels import rows
-
         if self.part.weight != 1:
             return None
         nodes, k = nodes[:_AT_ONCE], min(k, self.part.nodes)
         counts, ids = np.zeros(nodes.size, np.uint32), np.empty((nodes.size, k), np.uint32)
         hits = np.empty((nodes.size, k, 4))
-        stored = self._rows, self._columns, self._norms, self._weights
+        stored = self._rows.arrays, self._columns.arrays, self._norms, self._weights
         with borrowed(self.part.nodes) as scratch:
             out = counts, ids, hits
-            scratch.wear += self._checked(rows.answer(*stored, nodes, floor, _room(scratch), out))
+            scratch.wear += self._checked(
+                row_kernels.answer(*stored, nodes, floor, _room(scratch), out)
+            )
         sizes = counts.tolist()
         return [ListedHits(ids[i, :size], hits[i, :size], None) for i, size in enumerate(sizes)]
 
@@ -195,9 +169,7 @@ class RowsReader(Reader):
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Return the nodes that two rows of any family share, with their total contributions."""
-        families = range(len(self.weights))
-        pairs = ((self.row(each, first), self.row(each, second)) for each in families)
-        nodes, shares = shared_nodes(zip(self.weights, pairs, strict=True))
+        nodes, shares = shared_nodes(self.weights, self.row, first, second)
         return own_reasons(self.part, self._graph_nodes, (first, second), nodes, shares)
 
     @property

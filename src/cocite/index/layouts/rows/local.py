@@ -3,17 +3,11 @@
     recomputed   the rows of nodes whose links changed, and of their neighbors, except for hubs
     retained     all other rows, with the new graph's ids, without removed nodes
 
-Recomputed rows equal those of a build, apart from the scales and the weight of walks with an
-odd number of steps, which are those of the full build, so that old and new rows are comparable.
-The transpose covers all rows.
-
-To measure how stale retained rows are, some of them are recomputed (:func:`staleness`). Lists are
-compared on the nodes that rank first according to the stored rows, or to the node's new row and the
-stored rows of all other nodes. A node that would rank first only with its own new row is missed, so
-the fraction of lists that differ is a lower bound.
-
-A local refresh costs one list and one push for each recomputed node, one pass over links and rows,
-and about 15 recomputed nodes for each compared node.
+The scales and the weight of walks with an odd number of steps are those of the full build, so that
+old and new rows are comparable. To measure how stale retained rows are, some of them are recomputed
+(:func:`staleness`). A node that would rank first only with its own new row is missed, so the
+fraction of lists that differ is a lower bound. A local refresh costs one list and one push for each
+recomputed node, one pass over links and rows, and 15 recomputed nodes for each compared node.
 """
 
 from __future__ import annotations
@@ -29,9 +23,11 @@ from numpy.typing import NDArray
 
 from cocite.constants import GRAINS, NOWHERE, Bools, Floats, Ids, Ints
 from cocite.graph import Graph
-from cocite.graph.blocks import cut_blocks
+from cocite.graph.blocks import cut_blocks, entries_of
 from cocite.graph.links import links_of
 from cocite.index.layouts.part import StoredPart
+from cocite.kernels.random import GOLDEN, mix
+from cocite.kernels.rows import answer, pair
 from cocite.storage import evict
 
 HUB = 32
@@ -55,8 +51,8 @@ def changed_nodes(before: Graph, now: Graph, ids: Ids, *, weighted: bool) -> Boo
     ``ids`` contains the old nodes' current ids, or NOWHERE for removed nodes. Compares sums of
     64-bit hashes of links, so differences are missed with negligible probability.
     """
-    keys = _mixed(np.arange(now.nodes, dtype=np.uint64))
-    gone = _mixed(np.arange(before.nodes, dtype=np.uint64) + np.uint64(1 << 32))
+    keys = mixed(np.arange(now.nodes, dtype=np.uint64))
+    gone = mixed(np.arange(before.nodes, dtype=np.uint64) + np.uint64(1 << 32))
     stay = ids != NOWHERE
     gone[stay] = keys[ids[stay]]
     sums, earlier = _sums(now, keys, weighted), _sums(before, gone, weighted)
@@ -77,7 +73,7 @@ def with_neighbors(graph: Graph, nodes: Bools) -> Bools:
 
 def _sums(graph: Graph, keys: NDArray[np.uint64], weighted: bool) -> NDArray[np.uint64]:
     """Return uint64[nodes]: the sum of hashes of each node's links."""
-    found, back = np.zeros(graph.nodes, np.uint64), _mixed(~keys)
+    found, back = np.zeros(graph.nodes, np.uint64), mixed(~keys)
     for sources, ends, weights in _links(graph, weighted):
         factor = np.uint64(1)
         if weights is not None:
@@ -99,9 +95,8 @@ def _links(graph: Graph, weighted: bool) -> Iterator[tuple[Ids, Ints, Any]]:
         links.evict()
 
 
-def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    from cocite.kernels.random import GOLDEN, mix
-
+def mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return hashes of ``words``."""
     found: NDArray[np.uint64] = mix(words + GOLDEN)
     return found
 
@@ -130,10 +125,7 @@ class OldRows:
         """Return the rows of ``pages``, with new ids."""
         offsets, ids, codes = (self.part.array(f"rows.{n}") for n in ("offsets", "ids", "codes"))
         at = family * self.part.nodes + self.places[pages].astype(np.int64)
-        begins = offsets[at].astype(np.int64)
-        sizes = offsets[at + 1].astype(np.int64) - begins
-        row = np.repeat(np.arange(pages.size), sizes)
-        entries = np.arange(row.size) + np.repeat(begins - np.cumsum(sizes) + sizes, sizes)
+        entries, row = entries_of(offsets[at], offsets[at + 1] - offsets[at])
         columns = self.ids[ids[entries]]
         stay = columns != NOWHERE
         row, columns, entries = row[stay], columns[stay], entries[stay]
@@ -172,39 +164,28 @@ def report_file(prefix: str) -> str:
 class RowArrays(NamedTuple):
     """The rows of all families: (offsets, ids, codes), and norms."""
 
-    arrays: tuple[NDArray[np.uint64], Ids, NDArray[np.uint8]]
+    arrays: tuple[NDArray[Any], ...]
     norms: Ids
-
-
-@dataclass(frozen=True)
-class Staleness:
-    """The staleness of old rows, estimated from ``checked`` random nodes. ``differ`` is the
-    fraction of their top-ten lists that change with recomputed rows; ``largest_difference`` is the
-    largest score difference within these lists.
-    """
-
-    checked: int
-    differ: float
-    largest_difference: float
 
 
 def staleness(
     stored: RowArrays,
-    columns: tuple[NDArray[np.uint64], Ids, NDArray[np.uint8]],
+    columns: tuple[NDArray[Any], ...],
     weights: Floats,
     left: Ints,
     make: Callable[[Ints], RowArrays],
-) -> Staleness:
-    """Measure the staleness of the rows at the positions ``left``. ``weights`` are the family
-    weights; ``make`` recomputes the rows at given positions.
-    """
-    from cocite.kernels import rows
+) -> dict[str, float]:
+    """Measure the staleness of the rows at the positions ``left``, from ``checked`` random nodes.
 
+    ``differ`` is the fraction of their top-ten lists that change with recomputed rows;
+    ``largest_difference`` is the largest score difference within these lists. ``weights`` are the
+    family weights; ``make`` recomputes the rows at given positions.
+    """
     checked = left
     if left.size > CHECKED:
         checked = np.sort(np.random.default_rng(0).choice(left, CHECKED, replace=False))
     if not checked.size:
-        return Staleness(0, 0.0, 0.0)
+        return {"checked": 0, "differ": 0.0, "largest_difference": 0.0}
     nodes = stored.norms.size // weights.size
     own = (np.arange(weights.size)[:, None] * nodes + checked).ravel()
 
@@ -216,7 +197,7 @@ def staleness(
         k = min(LISTED, nodes)
         counts, ids = np.zeros(checked.size, np.uint32), np.empty((checked.size, k), np.uint32)
         out, pages = (counts, ids, np.empty((checked.size, k, 4))), checked.astype(np.uint32)
-        rows.answer(mine.arrays, columns, norms, weights, pages, 1.0, room, out)
+        answer(mine.arrays, columns, norms, weights, pages, 1.0, room, out)
         return [ids[i, :size] for i, size in enumerate(counts.tolist())]
 
     listed, others = lists(stored), lists(make(checked))
@@ -224,10 +205,10 @@ def staleness(
     fresh = make(np.unique(np.concatenate((checked, *found)).astype(np.int64)))
 
     def scores(by: RowArrays, node: int, others: Ids) -> Floats:
-        pairs = (rows.pair(by.arrays, by.norms, weights, node, other) for other in others.tolist())
+        pairs = (pair(by.arrays, by.norms, weights, node, other) for other in others.tolist())
         return np.fromiter(pairs, np.float64, others.size)
 
-    differ, largest = 0, 0.0
+    differ = largest = 0.0
     for node, mine, near in zip(checked.tolist(), listed, found, strict=True):
         now, before = scores(fresh, node, near), scores(stored, node, near)
         largest = max(largest, float(np.abs(now - before).max(initial=0.0)))
@@ -235,4 +216,5 @@ def staleness(
         least = now[inside].min(initial=GRAINS) if mine.size == LISTED else 0.0
         best = now[~inside].max(initial=0.0)
         differ += bool(best > least or (now[inside] == 0).any())
-    return Staleness(checked.size, differ / checked.size, largest / GRAINS)
+    differ /= checked.size
+    return {"checked": checked.size, "differ": differ, "largest_difference": largest / GRAINS}

@@ -13,13 +13,13 @@ Source: ``measures/snn.py``, ``measures/tfidf.py``; Lin, King, Lyu, *PageSim*, 4
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import GRAINS, Floats, Ids
-from cocite.index.layouts.contract import WANTED, PartPlan, WholeFormat
+from cocite.index.layouts.contract import WANTED, WholeFormat
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
     NOTHING,
@@ -31,6 +31,8 @@ from cocite.index.layouts.reader import (
     Reasons,
     apportioned,
 )
+from cocite.kernels import features, neighbors
+from cocite.kernels.neighbors import FORMS
 from cocite.measures import PartSettings
 from cocite.measures.pagesim import NORMALIZED
 from cocite.measures.snn import FORM, MUTUAL
@@ -38,18 +40,32 @@ from cocite.measures.snn import FORM, MUTUAL
 Row = tuple[Ids, NDArray[np.float32]]
 
 
+def declared(
+    kind: str, count: str, ids: str = "nodes", values: str = "values", item: str = "<f4"
+) -> dict[str, str]:
+    """Return the declarations of ``count`` rows, whose values have the dtype ``item``."""
+    return {
+        f"{kind}.offsets": f"<u8[{count} + 1]",
+        f"{kind}.{ids}": "<u4[E]",
+        f"{kind}.{values}": f"{item}[E]",
+    }
+
+
 class StoredRows:
-    """A part's rows: offsets, ids (``members``), and values. Without a ``count``, any number of
-    rows is valid.
-    """
+    """A part's rows: offsets, ids, and values. Without a ``count``, any number of rows is valid."""
 
     def __init__(
-        self, part: StoredPart, kind: str, count: int | None, members: str = "nodes"
+        self,
+        part: StoredPart,
+        kind: str,
+        count: int | None = None,
+        ids: str = "nodes",
+        values: str = "values",
     ) -> None:
         self._part, self._kind = part, kind
-        self.arrays = tuple(part.array(f"{kind}.{name}") for name in ("offsets", members, "values"))
-        offsets, ids, values = self.arrays
-        if ids.shape != values.shape or count not in (None, offsets.size - 1):
+        self.arrays = tuple(part.array(f"{kind}.{name}") for name in ("offsets", ids, values))
+        self.count = self.arrays[0].size - 1
+        if self.arrays[1].shape != self.arrays[2].shape or count not in (None, self.count):
             raise part.damaged_file(f"{kind}.offsets")
 
     def __call__(self, node: int) -> Row:
@@ -61,67 +77,84 @@ class StoredRows:
         return ids[begin:end], values[begin:end]
 
 
-class NearestReader(Reader):
-    """The layout ``nearest``."""
+class ListReader(Reader):
+    """Base of readers of one list per node, and of its transpose, the holders."""
+
+    kind, ids = "", "nodes"
+    """Names of the lists' files."""
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        self.listed = StoredRows(part, "nearest", part.nodes)
-        self._holders = StoredRows(part, "holders", None)
-        self._graph_nodes = self._holders.arrays[0].size - 1
-        """Number of nodes that may occur in lists."""
+        self.listed = StoredRows(part, self.kind, part.nodes, self.ids)
+        self._holders = StoredRows(part, "holders")
+
+    def _pair(
+        self, first: int, second: int, norms: Sequence[float], form: int, mutual: bool
+    ) -> float:
+        """Return the score of two different nodes in grains, by products or minima."""
+        rows = *self.listed(first), *self.listed(second)
+        return float(features.pair_rows(*rows, *norms, form, mutual))
+
+    def _follow(self, node: int, scratch: QueryScratch, form: int, mutual: bool) -> int:
+        """Add up the lists that contain each entry of the node's list, in ascending order."""
+        arrays = self._holders.arrays, form, mutual, scratch.scores, scratch.used
+        return self._sound(features.gather_rows(*self.listed(node), *arrays))
+
+    def _sound(self, count: int) -> int:
+        if count == features.DAMAGED:
+            raise self.part.damaged_file("holders.nodes")
+        return int(count)
+
+    def _shared(self, first: int, second: int) -> tuple[Ids, Floats]:
+        """Return the common entries of two lists, and their values, float64[2, entries]."""
+        (mine, values), (theirs, others) = self.listed(first), self.listed(second)
+        common, here, there = np.intersect1d(mine, theirs, return_indices=True)
+        return common, np.stack((values[here], others[there])).astype(np.float64)
+
+
+class NearestReader(ListReader):
+    """The layout ``nearest``."""
+
+    kind = "nearest"
+
+    def __init__(self, part: StoredPart) -> None:
+        super().__init__(part)
         self._norms = {False: part.array("norms"), True: part.array("mutual_norms")}
         if any(norms.shape != (part.nodes, 2) for norms in self._norms.values()):
             raise part.damaged_file("norms")
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """Return the score of two nodes; a node scores 1 with itself."""
-        from cocite.kernels import features
-
         if first == second:
             return Estimate(float(GRAINS), 0.0)
         form, power, mutual = chosen_form(settings)
         norms = self._norms[mutual][:, power - 1]
-        grains = features.pair_rows(
-            *self.listed(first), *self.listed(second), norms[first], norms[second], form, mutual
-        )
-        return Estimate(float(grains), 0.0)
+        both = norms[first], norms[second]
+        return Estimate(self._pair(first, second, both, form, mutual), 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Return the pages in both lists, without paths."""
         form, _, mutual = chosen_form(settings)
-        (mine, values), (theirs, others) = self.listed(first), self.listed(second)
-        common, here, there = np.intersect1d(mine, theirs, return_indices=True)
-        both: NDArray[Any] = np.column_stack((values[here], others[there])).astype(np.float64)
-        sound = (both > 0).all(axis=1) | (not mutual)
+        common, both = self._shared(first, second)
+        sound = (both > 0).all(axis=0) | (not mutual)
         both = np.abs(both)
-        terms = np.where(sound, both.prod(axis=1) if form == 0 else both.min(axis=1), 0)
-        score = self.pair(first, second, settings).grains / GRAINS
+        terms = np.where(sound, both.prod(axis=0) if form == 0 else both.min(axis=0), 0)
+        score = self.score(first, second, settings)
         found = apportioned(score, common, terms, lambda node: ([], []))
-        whose = self.part, self._graph_nodes, (first, second)
+        whose = self.part, self._holders.count, (first, second)
         return own_reasons(*whose, found.nodes, found.shares)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up the lists that contain each page of the node's list, in ascending order."""
-        from cocite.kernels import features, neighbors
-
+        """Add up the lists that contain each page of the node's list."""
         form, power, mutual = chosen_form(settings)
-        values, used = scratch.scores, scratch.used
-        holders = self._holders.arrays
-        count = int(features.gather_rows(*self.listed(node), holders, form, mutual, values, used))
-        if count == features.DAMAGED:
-            raise self.part.damaged_file("holders.nodes")
+        count = self._follow(node, scratch, form, mutual)
         whose = np.int64(node), self.listed.arrays[0], self._norms[mutual]
-        neighbors.normalize(values, used, count, *whose, power, form)
+        neighbors.normalize(scratch.scores, scratch.used, count, *whose, power, form)
         self.settle_exact(scratch, count)
 
 
 def own_reasons(
-    part: StoredPart,
-    graph_nodes: int,
-    pair: tuple[int, int],
-    nodes: Ids,
-    shares: Floats,
+    part: StoredPart, graph_nodes: int, pair: tuple[int, int], nodes: Ids, shares: Floats
 ) -> Reasons:
     """Return reasons from graph ids and each node's contribution to a score.
 
@@ -144,8 +177,6 @@ def own_reasons(
 
 def chosen_form(settings: PartSettings) -> tuple[int, int, bool]:
     """Return (form, power of values in norms, whether one-sided entries are omitted)."""
-    from cocite.kernels.neighbors import FORMS
-
     form = settings[FORM]
     return FORMS.index(form), 2 if form == "cosine" else 1, settings[MUTUAL]
 
@@ -153,42 +184,27 @@ def chosen_form(settings: PartSettings) -> tuple[int, int, bool]:
 OWN = "own"
 
 
-class FeaturesFormat(WholeFormat):
-    """The layout ``features``."""
-
-    files: ClassVar[dict[str, str]] = {
-        "holders.offsets": "<u8[n + 1]",
-        "holders.nodes": "<u4[E]",
-        "holders.values": "<f4[E]",
-        "features.offsets": "<u8[n + 1]",
-        "features.nodes": "<u4[E]",
-        "features.values": "<f4[E]",
-        "cut": "<f4[n]",
-        OWN: "<f8[n]",
-    }
-
-    @classmethod
-    def files_of(cls, plan: PartPlan) -> dict[str, str]:
-        """Return the files; only normalized scores need ``own``."""
-        has = {OWN: plan.settings[NORMALIZED]}
-        return {name: form for name, form in cls.files.items() if has.get(name, True)}
-
+FEATURES = WholeFormat(
+    files=declared("holders", "n") | declared("features", "n") | {"cut": "<f4[n]", OWN: "<f8[n]"},
+    has=lambda plan, name: name != OWN or plan.settings[NORMALIZED],
+)
+"""The layout ``features``; only normalized scores need ``own``."""
 
 _NO_NORMS = np.empty((0, 1))
 _ROUNDING = 2.0**-22
 """Bound on a term's relative error, from at most three roundings to float32 and float64 sums."""
 
 
-class FeatureReader(Reader):
+class FeatureReader(ListReader):
     """The layout ``features``."""
+
+    kind = "features"
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        self.features = StoredRows(part, "features", part.nodes)
-        self._holders = StoredRows(part, "holders", part.nodes)
-        self._own: Floats | None = None
-        if part.settings[NORMALIZED]:
-            self._own = part.array(OWN)
+        if self._holders.count != part.nodes:
+            raise part.damaged_file("holders.offsets")
+        self._own: Floats | None = part.array(OWN) if part.settings[NORMALIZED] else None
         for name, array in (("cut", part.array("cut")), (OWN, self._own)):
             if array is not None and array.shape != (part.nodes,):
                 raise part.damaged_file(name)
@@ -211,20 +227,15 @@ class FeatureReader(Reader):
         """Return the score of two nodes; a node's score with itself is the sum of its features, or
         1 if normalized.
         """
-        from cocite.kernels import features
-        from cocite.kernels.neighbors import PAGESIM
-
-        lists, norms = (*self.features(first), *self.features(second)), self._norms(first, second)
-        return Estimate(float(features.pair_rows(*lists, *norms, PAGESIM, False)), 0.0)
+        norms = self._norms(first, second)
+        return Estimate(self._pair(first, second, norms, neighbors.PAGESIM, False), 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Return the common features; only a node's own feature has a path."""
-        (mine, values), (theirs, others) = self.features(first), self.features(second)
-        common, here, there = np.intersect1d(mine, theirs, return_indices=True)
-        pairs = np.sort(np.column_stack((values[here], others[there])).astype(np.float64), axis=1)
+        common, both = self._shared(first, second)
         with np.errstate(invalid="ignore"):  # 0 / 0 if values are too small for float32
-            terms = pairs[:, 0] ** 2 / pairs[:, 1]
-        score = self.pair(first, second, settings).grains / GRAINS
+            terms = both.min(axis=0) ** 2 / both.max(axis=0)
+        score = self.score(first, second, settings)
 
         def path(node: int) -> Paths:
             return [first] * (node == first), [second] * (node == second)
@@ -242,7 +253,7 @@ class FeatureReader(Reader):
         lost = cut[node] + cut[others]
         slack = np.column_stack((lost, 2 * lost))
         slack[others == node] = 0.0, cut[node]
-        scores = np.array([self.pair(node, v, settings).grains for v in others.tolist()]) / GRAINS
+        scores = np.array([self.score(node, v, settings) for v in others.tolist()])
         if self._own is None:
             return np.asarray(slack + _ROUNDING * scores[:, None] + 1 / GRAINS)
         for i, (other, found) in enumerate(zip(others.tolist(), scores.tolist(), strict=True)):
@@ -256,75 +267,54 @@ class FeatureReader(Reader):
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
         """Add up the holders of each feature, in ascending order."""
-        from cocite.kernels import features, neighbors
-
-        holders, values, used = self._holders.arrays, scratch.scores, scratch.used
-        how = holders, neighbors.PAGESIM, False
-        count = int(features.gather_rows(*self.features(node), *how, values, used))
-        if count == features.DAMAGED:
-            raise self.part.damaged_file("holders.nodes")
+        count = self._follow(node, scratch, neighbors.PAGESIM, False)
         self._norms(node)  # raises unless it is a valid divisor
         power, form, norms = 0, neighbors.COUNT, _NO_NORMS
         if self._own is not None:
             power, form, norms = 1, neighbors.PAGESIM, self._own.reshape(-1, 1)
-        neighbors.normalize(values, used, count, np.int64(node), holders[0], norms, power, form)
+        whose = np.int64(node), self._holders.arrays[0], norms
+        neighbors.normalize(scratch.scores, scratch.used, count, *whose, power, form)
         self.settle_exact(scratch, count)
 
 
-class WordsReader(Reader):
+class WordsReader(ListReader):
     """The layout ``text``."""
 
-    def __init__(self, part: StoredPart) -> None:
-        super().__init__(part)
-        self.words = StoredRows(part, "texts", part.nodes, "words")
-        self._holders = StoredRows(part, "holders", None)
+    kind, ids = "texts", "words"
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """Return the cosine similarity of two nodes; a node scores 1 with itself."""
-        from cocite.kernels import features
-        from cocite.kernels.neighbors import COSINE
-
         if first == second:
             return Estimate(float(GRAINS), 0.0)
-        grains = features.pair_rows(
-            *self.words(first), *self.words(second), 1.0, 1.0, COSINE, False
-        )
-        return Estimate(min(float(grains), float(GRAINS)), 0.0)
+        grains = self._pair(first, second, (1.0, 1.0), neighbors.COSINE, False)
+        return Estimate(min(grains, float(GRAINS)), 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up the pages that contain each word, in ascending order."""
-        from cocite.kernels import features
-        from cocite.kernels.neighbors import COSINE
-
-        sums, used, holders = scratch.scores, scratch.used, self._holders.arrays
-        count = int(features.gather_rows(*self.words(node), holders, COSINE, False, sums, used))
-        if count == features.DAMAGED:
-            raise self.part.damaged_file("holders.nodes")
-        found = used[:count]
+        """Add up the pages that contain each word."""
+        count = self._follow(node, scratch, neighbors.COSINE, False)
+        sums, found = scratch.scores, scratch.used[:count]
         sums[found, 0] = np.minimum(np.rint(sums[found, 0] * GRAINS), GRAINS)
         sums[node, 0] = 0.0
         self.settle_exact(scratch, count)
 
     def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return error bounds for the rounding of stored weights; 0 for a node with itself."""
-        scores = np.array([self.pair(node, v, settings).grains for v in others.tolist()]) / GRAINS
+        scores = np.array([self.score(node, v, settings) for v in others.tolist()])
         slack = np.where((others == node) | (scores == 0), 0.0, _ROUNDING * scores + 1 / GRAINS)
         return np.column_stack((slack, slack))
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
         """Return the common words, whose ids follow the node ids."""
-        score = self.pair(first, second, settings).grains / GRAINS
-        (mine, values), (theirs, others) = self.words(first), self.words(second)
-        shared, here, there = np.intersect1d(mine, theirs, return_indices=True)
-        terms = values[here].astype(np.float64) * others[there]
+        score = self.score(first, second, settings)
+        shared, both = self._shared(first, second)
         if score <= 0 or not shared.size:
             return NOTHING
+        terms = both.prod(axis=0)
         ids = np.arange(self.part.nodes, self.part.nodes + shared.size).astype(np.uint32)
         named = tuple(map(self._word, shared.tolist()))
         return Reasons(ids, score * (terms / terms.sum()), lambda row: ([], []), gone=named)
 
     def _word(self, number: int) -> str:
-        """Return the word with this number."""
         offsets, letters = (self.part.array(f"words.{name}") for name in ("offsets", "letters"))
         if number + 1 >= offsets.size:
             raise self.part.damaged_file("texts.words")
@@ -337,38 +327,17 @@ class WordsReader(Reader):
             raise self.part.damaged_file("words.letters") from error
 
 
-class NearestFormat(WholeFormat):
-    """The layout ``nearest``."""
-
-    selects = True
-
-    @classmethod
-    def sizes_of(cls, plan: PartPlan, nodes: int, graph_nodes: int) -> dict[str, int]:
-        """Return the number of nodes that may occur in lists."""
-        return {"c": graph_nodes}
-
-    files: ClassVar[dict[str, str]] = {
-        "nearest.offsets": "<u8[n + 1]",
-        "nearest.nodes": "<u4[E]",
-        "nearest.values": "<f4[E]",
-        "holders.offsets": "<u8[c + 1]",
-        "holders.nodes": "<u4[E]",
-        "holders.values": "<f4[E]",
-        "norms": "<f8[n, 2]",
-        "mutual_norms": "<f8[n, 2]",
-    }
-
-
-class TextFormat(WholeFormat):
-    """The layout ``text``."""
-
-    files: ClassVar[dict[str, str]] = {
-        "texts.offsets": "<u8[n + 1]",
-        "texts.words": "<u4[E]",
-        "texts.values": "<f4[E]",
-        "holders.offsets": "<u8[w + 1]",
-        "holders.nodes": "<u4[E]",
-        "holders.values": "<f4[E]",
-        "words.offsets": "<u8[w + 1]",
-        "words.letters": "|u1[B]",
-    }
+NEAREST = WholeFormat(
+    files=declared("nearest", "n")
+    | declared("holders", "c")
+    | {"norms": "<f8[n, 2]", "mutual_norms": "<f8[n, 2]"},
+    selects=True,
+    sizes=lambda plan, nodes, graph_nodes: {"c": graph_nodes},
+)
+"""The layout ``nearest``; ``c`` nodes may occur in lists."""
+TEXT = WholeFormat(
+    files=declared("texts", "n", "words")
+    | declared("holders", "w")
+    | {"words.offsets": "<u8[w + 1]", "words.letters": "|u1[B]"}
+)
+"""The layout ``text``."""

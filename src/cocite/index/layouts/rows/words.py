@@ -1,11 +1,8 @@
 """Builder of the layout ``text``.
 
-An index contains the rows ``texts`` (each page's words, ascending, with weights), ``holders`` (each
-word's pages), and the words in alphabetical order, in UTF-8.
-
 Texts are read once, one at a time; pairs of word and count go to an unlinked file. In batches,
-words are weighted, selected, normalized in float64, rounded to float32, and written in page order;
-the transpose follows. A refresh without texts retains the index's rows; new pages have none.
+words are weighted, selected, normalized in float64, and rounded to float32. A refresh without texts
+retains the index's rows; new pages have none.
 
 A build takes 10 to 20 ns per letter, mostly in scikit-learn. An index needs 16 bytes per entry (a
 word of a page), 8 per node, and 16 plus the letters per word. A build needs 40 bytes of memory per
@@ -32,12 +29,11 @@ from cocite.constants import NOWHERE, Bools, Ints
 from cocite.errors import InputError, ResourceError
 from cocite.extras import need
 from cocite.graph.blocks import Links
-from cocite.graph.links import transpose
 from cocite.graph.names import Names
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.contract import OldTexts, TextFiles
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
-from cocite.index.layouts.rows.reader import TextFormat
+from cocite.index.layouts.rows.making import columns_of, rows_at
 from cocite.io.readers.tables import texts_of
 from cocite.measures.evidence import floor_text
 from cocite.measures.tfidf import MAX_DF, MIN_DF, WORDS
@@ -171,6 +167,8 @@ _NODE, _WORD, _ROW = 40, 200, 24
 """Bytes per node, per distinct word, and per entry (a word of a page)."""
 _BATCHES = 16 << 20
 _LEAST_TURNED = 16 << 20
+_PAGES = 1 << 12
+"""Number of pages whose rows are written at a time."""
 _ENTRY_SECONDS = 4e-7
 """Seconds to weight, select, transpose, and write one pair."""
 
@@ -183,7 +181,7 @@ class _Weighed(NamedTuple):
     words: Words
 
 
-class TextBuilder(TextFormat, WholeBuilder):
+class TextBuilder(WholeBuilder):
     """Builds the layout ``text``."""
 
     # -- the basis of a build ----------------------------------------------------------
@@ -234,26 +232,22 @@ class TextBuilder(TextFormat, WholeBuilder):
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Weight the words of all pages, transpose the rows, and write both."""
-        from cocite.kernels.links import add_counts
-
         texts, nodes = self.plan.texts, self.graph.nodes
         assert texts is not None
         if isinstance(texts, OldTexts):
             made = self._old(texts)
         else:
             made = self._weighed(self._counted(texts), directory, progress)
-        rows = self._ordered(made, directory)
         words = made.words.offsets.size - 1
-        held = np.zeros(max(nodes, words), np.uint32)
-        add_counts(rows.neighbors, held)
-        square = np.full(held.size + 1, rows.edges, np.uint64)
-        square[: nodes + 1] = rows.offsets
-        whole = Links(square, rows.neighbors, rows.weights)
-        least = min(whole.nbytes + 8 * held.size, 8 * held.size + _LEAST_TURNED)
-        spare = max(self.means.memory - self._need(words), least)
-        holders = transpose(whole, held, spare, directory)
         files = ArrayFiles(directory, self.plan.prefix)
-        files.write_rows("texts", rows, "words")
+        with files.rows_writer("texts", "words") as writer:
+            for low in range(0, nodes, _PAGES):
+                place = made.place[low : low + _PAGES]
+                counts = np.zeros(place.size, np.uint64)
+                counts[place >= 0], ids, values = rows_at(made.rows, place[place >= 0])
+                writer.write(counts, ids, values)
+        rows, spare = files.rows("texts", "words"), self.means.memory - self._need(words)
+        holders = columns_of(rows, max(nodes, words), spare, directory)
         files.write_rows("holders", replace(holders, offsets=holders.offsets[: words + 1]))
         files.write("words.offsets", np.uint64, made.words.offsets)
         files.write("words.letters", np.uint8, made.words.letters)
@@ -312,30 +306,11 @@ class TextBuilder(TextFormat, WholeBuilder):
         return _Weighed(Links(offsets, words, values), place, counted.words.only(kept))
 
     def _old(self, texts: OldTexts) -> _Weighed:
-        """Return the rows of the index that is refreshed."""
         get, ids = partial(texts.arrays, self.plan.prefix), texts.ids()
         place, stay = np.full(self.graph.nodes, -1, np.int64), np.flatnonzero(ids != NOWHERE)
         place[ids[stay]] = stay
         rows = Links(get("texts.offsets"), get("texts.words"), get("texts.values"))
         return _Weighed(rows, place, Words(get("words.offsets"), get("words.letters")))
-
-    def _ordered(self, made: _Weighed, directory: Path) -> Links:
-        """Return the rows in node order."""
-        begins = made.rows.offsets.astype(np.int64)
-        has = made.place >= 0
-        sizes = np.where(has, np.diff(begins)[made.place], 0)
-        offsets = np.cumsum(np.concatenate(([0], sizes)), dtype=np.uint64)
-        total = int(offsets[-1])
-        scratch = self._scratch(total, directory)
-        words, values = scratch.zeros(total, np.uint32), scratch.zeros(total, np.float32)
-        assert made.rows.weights is not None
-        for node in np.flatnonzero(has).tolist():
-            begin = int(begins[made.place[node]])
-            there = slice(begin, begin + int(sizes[node]))
-            here = slice(int(offsets[node]), int(offsets[node + 1]))
-            words[here] = made.rows.neighbors[there]
-            values[here] = made.rows.weights[there]
-        return Links(offsets, words, values)
 
     def _scratch(self, entries: int, directory: Path) -> Scratch:
         """Return scratch space for ``entries`` entries, in memory if everything fits."""
@@ -344,6 +319,5 @@ class TextBuilder(TextFormat, WholeBuilder):
 
 
 def _rows_of(counted: WordCounts, batch: range) -> Ints:
-    """Return the text index of each pair in a batch."""
     sizes = np.diff(counted.begins[batch.start : batch.stop + 1])
     return np.repeat(np.arange(len(batch)), sizes)

@@ -4,18 +4,15 @@
 
 A parent is smaller than its children, so one ascending pass over the blocks gives all positions:
 a parent is in the same block, or in an earlier block, which has sent a message (node, position,
-label). Each (position, node, label) then goes to its range of positions, and one range after
-another is collected. The blob grows in a scratch file, byte-identical to a build in memory.
-
-The layout reuses the memory of the walk (``engine/walk_blocks.py``); a process needs 36 bytes per
-node and walking sample. Scratch files need 33 bytes per node, and 36 per walking sample.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3, which makes one pass per step;
-with offsets, one pass suffices.
+label). Each (position, node, label) then goes to its range of positions. Blobs are byte-identical
+to those of a build in memory. A process needs 36 bytes per node and walking sample. Scratch files
+need 33 bytes per node, and 36 per walking sample. Source: Fogaras, Racz, *Scaling link-based
+similarity search*, 2.1.3, which makes one pass per step; with offsets, one pass suffices.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -50,14 +47,8 @@ from cocite.engine.walk_blocks import (
 )
 from cocite.engine.weights import step_weights
 from cocite.graph.blocks import Links
-from cocite.graph.partitions import BlockedLinks, GraphBlock
-from cocite.index.layouts.batch_maker import (
-    PIECE,
-    Blob,
-    FileWords,
-    PartitionMaker,
-    PartitionWork,
-)
+from cocite.graph.partitions import BlockedLinks
+from cocite.index.layouts.batch_maker import PIECE, Blob, FileWords, PartitionMaker, PartitionWork
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, fit_partitions
 from cocite.index.layouts.trees.format import (
@@ -69,6 +60,7 @@ from cocite.index.layouts.trees.format import (
     path_words,
     tree_words,
 )
+from cocite.kernels import trees, walk_blocks
 from cocite.measures import LENGTH, SEED
 from cocite.resources import Resources
 from cocite.storage.spool import ScratchFile, Spool
@@ -97,8 +89,6 @@ class BlockTrees:
 
         The block's first tree begins at ``cursor``; ``received`` contains the block's messages.
         """
-        from cocite.kernels import walk_blocks
-
         first, last = self._cuts[block], self._cuts[block + 1]
         size, buffer = int(last) - int(first), self._rooms.merged
         parent, extent = self._rooms.flat[:size], self._rooms.flat[size : 2 * size]
@@ -116,25 +106,21 @@ class BlockTrees:
             self._dealer.rows(tell, rows)
         return cursor, position
 
-    def places(self, block: int) -> Iterator[Words]:
-        """Yield the last block's (position, node, label) rows in chunks, in a buffer."""
-        from cocite.kernels import walk_blocks
-
+    def send_places(
+        self, block: int, out: RowSpool, name: Callable[[Words], Words] = lambda rows: rows
+    ) -> None:
+        """Send the last block's (position, node, label) rows to their ranges; ``name`` renames the
+        nodes.
+        """
         first, size = self._cuts[block], int(self._cuts[block + 1]) - int(self._cuts[block])
         position, label = self._rooms.flat[size : 2 * size], self._rooms.label[:size]
         node = 0
         while node < size:
             count, node = walk_blocks.places(first, node, position, label, self._rooms.going)
-            yield self._rooms.going[:count]
-
-    def send_places(self, rows: Words, out: RowSpool) -> None:
-        """Send (position, node, label) rows to their ranges."""
-        self._ranges.rows(out, rows)
+            self._ranges.rows(out, name(self._rooms.going[:count]))
 
     def range(self, number: int, low: int, size: int, places: RowSpool) -> tuple[Words, Labels]:
         """Return the members and one-byte labels of the range that begins at ``low``."""
-        from cocite.kernels import walk_blocks
-
         member, label = self._rooms.at[:size], self._rooms.flat.view(np.uint8)[:size]
         for _, rows in places.pieces(number, self._rooms.merged):
             walk_blocks.collect(rows, np.uint32(low), member, label)
@@ -164,7 +150,7 @@ class ExternalTrees:
         self._labels = ScratchFile(directory)
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of a walked sample."""
+        """Return the blob of a sample."""
         met = self._walker(sample)
         members = self._write_members(self._send_places(met))
         self._write_trees(members)
@@ -178,12 +164,11 @@ class ExternalTrees:
         self._places.clear()
         cursor, messages = 0, self._messages
         for block in range(self._cuts.size - 1):
-            made = self._block.positions(block, cursor, met.records, messages, messages)
-            cursor, position = made
+            given = cursor, met.records, messages, messages
+            cursor, position = self._block.positions(block, *given)
             if positions is not None:
                 positions.write(4 * int(self._cuts[block]), position)
-            for rows in self._block.places(block):
-                self._block.send_places(self._named(rows), self._places)
+            self._block.send_places(block, self._places, self._named)
         return cursor
 
     def _named(self, rows: Words) -> Words:
@@ -212,8 +197,6 @@ class ExternalTrees:
 
     def _selected(self, member: Words, label: Labels, state: Ints) -> tuple[Words, Labels]:
         """Return the selected members and their labels; ``state`` persists between ranges."""
-        from cocite.kernels import trees
-
         # The arrays to fill follow the collected labels in the same scratch.
         free = self._rooms.flat[-(-self._width // 4) :]
         joined, node = free.view(np.uint8)[: self._width + 1], free[self._width // 4 + 1 :]
@@ -228,16 +211,9 @@ class ExternalTrees:
             member, label = np.empty(size, np.uint32), np.empty(size, np.uint8)
             self._members.read(4 * low, member)
             self._labels.read(low, label)
-            words = _grouped(member, label)
+            words = group_trees(member, label)
             self._blob.write(4 * at, words)
             at += words.size
-
-
-def _grouped(member: Words, label: Labels) -> Words:
-    """Return members and labels in groups, padded to whole cache lines."""
-    words = np.zeros(tree_words(member.size), np.uint32)
-    group_trees(member, label, words)
-    return words
 
 
 # -- blocks ------------------------------------------------------------------------------
@@ -250,35 +226,27 @@ _AHEAD = 3
 """Number of samples to lay out at a time."""
 
 
-@dataclass(frozen=True)
-class BlockWork(PartitionWork):
-    """The work of a :class:`TreeBlock`, with ``rows`` rows in transit."""
-
-    rows: int
-
-    @property
-    def width(self) -> int:
-        """Return the number of positions per range, which yields at most one range per block."""
-        whole = 2 * GROUP  # whole cache lines
-        return -(-self.nodes // ((len(self.cuts) - 1) * whole)) * whole
+def _ranges_of(work: PartitionWork) -> tuple[int, Words]:
+    """Return the number of positions per range, and the cuts of at most one range per block."""
+    whole = 2 * GROUP  # whole cache lines
+    width = -(-work.nodes // ((len(work.cuts) - 1) * whole)) * whole
+    return width, range_cuts(work.nodes, width)
 
 
 class TreeBlock(BlockWalker):
     """The walks and the trees of one graph block."""
 
-    def __init__(self, work: BlockWork, block: int) -> None:
-        """Open and check block ``block``; raises :class:`~cocite.errors.StoreError`."""
-        held = GraphBlock(work.folder, block, work.digest)
+    def __init__(self, work: PartitionWork, block: int) -> None:
+        held, (width, self._ranges) = work.block(block), _ranges_of(work)
         plan, cuts = work.plan, np.array(work.cuts, np.uint32)
         own = Links(held.offsets, held.sources, held.weights if plan.weighted else None)
         weights = step_weights(own, plan.step) if plan.step.weighted else None
         rows = held.offsets, own.neighbors, own.weights
         links, blocks = placed_links(*rows, held.first, work.nodes), work.cuts[1:-1]
         mover = Mover(links, plan.step, plan.settings[SEED], blocks, plan.turn, weights)
-        largest = max(held.last - held.first, work.width)
+        largest = max(held.last - held.first, width)
         part = BlockPart(mover, plan.settings[LENGTH], work.rows, largest)
         super().__init__(part, block)
-        self._ranges = range_cuts(work.nodes, work.width)
         self._trees = BlockTrees(part.rooms, cuts, part.dealer, self._ranges)
         self._own_places: dict[int, Message] = {}
 
@@ -297,8 +265,7 @@ class TreeBlock(BlockWalker):
         records = self.records[sample]
         cursor, _ = self._trees.positions(self._block, cursor, records, messages, tell)
         places = MemorySpool(self._ranges.size - 1)
-        for piece in self._trees.places(self._block):
-            self._trees.send_places(piece, places)
+        self._trees.send_places(self._block, places)
         behind = [_letter(sample, tell, block) for block in range(self._block + 1, self._blocks)]
         ranges: list[Message | None] = []
         for number in range(self._ranges.size - 1):
@@ -318,7 +285,7 @@ class TreeBlock(BlockWalker):
         box = MemorySpool(self._ranges.size - 1)
         for _, _, tag, rows in unpack([self._own_places.pop(sample), *places]):
             box.put(number, tag, rows)
-        return _grouped(*self._trees.range(number, low, high - low, box))
+        return group_trees(*self._trees.range(number, low, high - low, box))
 
 
 def _letter(sample: int, letters: MemorySpool, bucket: int) -> Message:
@@ -334,7 +301,7 @@ class _LaidOut:
     places: list[list[Any]]  # by range, from each block
 
 
-class BlocksMaker(PartitionMaker[BlockWork]):
+class BlocksMaker(PartitionMaker):
     """Makes blobs of trees on a partitioned graph."""
 
     ahead = _AHEAD
@@ -342,19 +309,16 @@ class BlocksMaker(PartitionMaker[BlockWork]):
     def __init__(
         self, links: BlockedLinks, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
     ) -> None:
-        graph = links.whole
-        work = BlockWork(
-            str(graph.path.absolute()), graph.digest, tuple(graph.cuts), part, fit.rows
-        )
-        super().__init__(TreeBlock, work, graph, fit, folder, numbers)
-        self._ranges = range_cuts(work.nodes, work.width)
-        self._walk = BlocksWalk(self.crew, work.nodes, part.settings[LENGTH])
+        super().__init__(TreeBlock, links, part, fit, folder, numbers)
+        self._ranges = _ranges_of(self.work)[1].size - 1
+        self._walk = BlocksWalk(self.crew, self.work.nodes, part.settings[LENGTH])
         self._live: dict[int, tuple[int, ...]] = {}
+        self._trees = 0
 
     @property
     def traffic(self) -> Traffic:
         """Return the traffic between blocks."""
-        return self._walk.traffic
+        return self._walk.traffic.plus(trees=self._trees)
 
     def draw(self, samples: range) -> None:
         """Draw the walks of all samples."""
@@ -364,18 +328,12 @@ class BlocksMaker(PartitionMaker[BlockWork]):
         """Start laying out a sample, block by block, each as soon as possible."""
         crew, blocks = self.crew, self.crew.size
         received: list[list[Any]] = [[] for _ in range(blocks)]
-        ranges = self._ranges.size - 1
-        found = _LaidOut(0, [], [[] for _ in range(ranges)])
+        found = _LaidOut(0, [], [[] for _ in range(self._ranges)])
         for block in range(blocks):
             behind = blocks - 1 - block
-            cursor, sent, *rest = crew.call(
-                block,
-                "lay_out",
-                sample,
-                found.members,
-                *received[block],
-                answers=2 + behind + ranges,
-            )
+            given = sample, found.members, *received[block]
+            answers = 2 + behind + self._ranges
+            cursor, sent, *rest = crew.call(block, "lay_out", *given, answers=answers)
             found.members = cursor
             found.sent.append(sent)
             for other, parcel in enumerate(rest[:behind], block + 1):
@@ -387,17 +345,15 @@ class BlocksMaker(PartitionMaker[BlockWork]):
     def put_together(self, sample: int, asked: _LaidOut) -> Blob:
         """Collect and write the ranges in order."""
         crew = self.crew
-        members, at = int(crew.take([asked.members])[0]), 0
+        members = int(crew.take([asked.members])[0])
         parts = [
             crew.call(number, "collect", sample, members, *places)[0]
             for number, places in enumerate(asked.places)
         ]
-        for part in parts:
-            words = np.ascontiguousarray(crew.take([part])[0])
-            self.blob.write(4 * at, words)
-            at += words.size
-        self._walk.traffic = self.traffic.plus(trees=sum(crew.take(asked.sent)))
-        return Blob.of(FileWords(self.blob, at), members, self._live[sample])
+        pieces = (crew.take([part])[0] for part in parts)
+        blob = self.written(pieces, members, self._live[sample])
+        self._trees += sum(crew.take(asked.sent))
+        return blob
 
 
 def fit_blocks(links: BlockedLinks, part: PartPlan, means: Resources) -> MemoryPlan:
@@ -422,7 +378,7 @@ class ExternalPaths(ExternalTrees):
         self._points = self._groups.spool(directory)
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of a walked sample."""
+        """Return the blob of a sample."""
         met, nodes = self._walker(sample), self._nodes
         assert met.points is not None
         members = self._write_members(self._send_places(met, self._blob))
@@ -434,7 +390,9 @@ class ExternalPaths(ExternalTrees):
         for place, counts, pieces in self._groups.groups(self._points):
             ends = first + np.cumsum(counts)
             check_points(sample, int(ends[-1]))
-            self._blob.write(4 * (steps + place // 8), _packed(counts.astype(np.uint8)))
+            packed = np.zeros(-(-counts.size // 8), np.uint32)
+            trees.pack_labels(counts.astype(np.uint8), packed.view(np.uint8))
+            self._blob.write(4 * (steps + place // 8), packed)
             self._blob.write(4 * (begin + place // 8), (ends - counts)[::8].astype(np.uint32))
             for piece in pieces:
                 self._blob.write(4 * at, piece)
@@ -460,15 +418,6 @@ class ExternalPaths(ExternalTrees):
             place += alone.size
             for _, rows in points.pieces(block, self._rooms.merged[: self._groups.rows]):
                 self._groups.add(self._points, position[rows[:, 0] - np.uint32(first)], rows[:, 1])
-
-
-def _packed(steps: Labels) -> Words:
-    """Pack steps, eight per word."""
-    from cocite.kernels import trees
-
-    packed = np.zeros(-(-steps.size // 8), np.uint32)
-    trees.pack_labels(steps, packed.view(np.uint8))
-    return packed
 
 
 class ExternalCompact:
@@ -509,7 +458,7 @@ class ExternalCompact:
             self._links.evict()
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of a sample passed to :meth:`make`."""
+        """Return the blob of a sample."""
         file, spool = self._ready[sample]
         nodes, members = self._links.nodes, 0
         child = 2 * nodes + 1

@@ -38,14 +38,17 @@ from cocite.index.layouts.memory_plan import (
     plan_fit,
     samples_together,
 )
+from cocite.index.layouts.trees.assemble import (
+    BlocksMaker,
+    ExternalCompact,
+    ExternalPaths,
+    ExternalTrees,
+    fit_blocks,
+)
 from cocite.index.layouts.trees.format import (
     GROUP,
     GROUP_WORDS,
     WIDTH,
-    CompactFormat,
-    PackedFormat,
-    PathsFormat,
-    TreesFormat,
     bits_of,
     check_points,
     compact_words,
@@ -56,6 +59,7 @@ from cocite.index.layouts.trees.format import (
     path_words,
     tree_words,
 )
+from cocite.kernels import paths, runs, trees
 from cocite.measures import HUBS, LENGTH, SAMPLES, SEED, PartSettings
 from cocite.resources import Resources, available
 from cocite.storage.spool import Scratch
@@ -89,15 +93,13 @@ WANTED_NODE = 12
 """Bytes per selected node besides the blob: the mapped list, and positions in transit."""
 
 
-class TreesBuilder(TreesFormat, SampledBuilder):
+class TreesBuilder(SampledBuilder):
     """Builds the layout ``trees``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
         """Plan the memory (:func:`plan_fit`); packed trees have no external form."""
         packed, step = part.layout == "packed", step_bytes(part)
         if isinstance(links, BlockedLinks) and not packed:
-            from cocite.index.layouts.trees.assemble import fit_blocks
-
             return fit_blocks(links, part, means)
         wanted = None if part.wanted is None else part.wanted.count
         if wanted is not None and not packed:
@@ -112,17 +114,13 @@ class TreesBuilder(TreesFormat, SampledBuilder):
     ) -> list[Maker]:
         """Return one maker per thread, or a batch maker that uses all threads."""
         if isinstance(links, BlockedLinks):
-            from cocite.index.layouts.trees.assemble import BlocksMaker
-
             return [BlocksMaker(links, part, fit, folder, numbers)]
         mover, length = _mover_of(links, part, fit, folder), part.settings[LENGTH]
         wanted = None if part.wanted is None else part.wanted.ids()
         if fit.external:
-            from cocite.index.layouts.trees.assemble import ExternalTrees
-
             walker = ExternalWalker(mover(), length, folder, fit.rows, fit.together)
-            trees = ExternalTrees(walker, links.nodes, folder, wanted)
-            return [BatchMaker(numbers, walker.together, walker.walk, [trees])]
+            layer = ExternalTrees(walker, links.nodes, folder, wanted)
+            return [BatchMaker(numbers, walker.together, walker.walk, [layer])]
         laid_out = links.nodes, fit.keep, wanted, part.layout == "packed"
         if fit.together > 1:
             group = WalkerGroup(
@@ -134,7 +132,6 @@ class TreesBuilder(TreesFormat, SampledBuilder):
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
         """Return a sample converter; removed nodes leave their trees, and new nodes are in none."""
-        from cocite.kernels import trees
 
         def carry(words: Words, blob: NDArray[np.uint64]) -> Blob:
             member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
@@ -155,21 +152,17 @@ class TreesBuilder(TreesFormat, SampledBuilder):
         return tree_blob(member, joined)
 
 
-class PackedBuilder(PackedFormat, TreesBuilder):
+class PackedBuilder(TreesBuilder):
     """Builds the layout ``packed``: trees encoded as runs."""
 
     def _laid_out(self, words: Words, blob: NDArray[np.uint64], nodes: int) -> tuple[Words, int]:
-        from cocite.kernels import runs
-
         row = blob[:WIDTH].astype(np.uint64)
         row[:3] = row[:3] * np.uint64(4) + np.uint64(words.ctypes.data)
         member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
         count = int(runs.unpack(row, member, joined))
         if count == runs.DAMAGED:
             raise IndexError
-        laid_out = np.zeros(tree_words(count), np.uint32)
-        group_trees(member[:count], joined[:count], laid_out)
-        return laid_out, count
+        return group_trees(member[:count], joined[:count]), count
 
     def _encoded(self, member: Words, joined: Labels, nodes: int) -> Blob:
         return packed_blob(member, joined, np.empty(nodes, np.uint32))
@@ -210,9 +203,7 @@ class TreeMaker:
         self._joined = np.empty(nodes, np.uint8)
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of sample ``sample``."""
-        from cocite.kernels import trees
-
+        """Return the blob of a sample."""
         found = self._walker(sample)
         (position, member), joined = found.spare, self._joined
         members = int(
@@ -252,19 +243,17 @@ def packed_blob(member: Words, joined: Labels, room: Words, live: tuple[int, ...
     """Return the packed blob of laid-out trees, overwriting ``room``, which has one element per
     node. Raises :class:`IndexError` if a node occurs twice.
     """
-    from cocite.kernels import runs as packed
-
     nodes = room.size
     met = np.empty(nodes, np.uint8)
-    runs = int(packed.count_runs(member, joined, met))
-    if runs > nodes:
+    count = int(runs.count_runs(member, joined, met))
+    if count > nodes:
         raise IndexError
-    words = np.zeros(packed_words(nodes, runs), np.uint32)
-    directory, order, _ = parts_of(nodes, runs)
-    bits = np.array([bits_of(nodes), bits_of(runs)], np.uint64)
+    words = np.zeros(packed_words(nodes, count), np.uint32)
+    directory, order, _ = parts_of(nodes, count)
+    bits = np.array([bits_of(nodes), bits_of(count)], np.uint64)
     parts = words[:directory], words[directory : directory + order], words[directory + order :]
-    packed.pack(member, joined, met, bits, *parts, room)
-    return Blob.of((words,), runs, live)
+    runs.pack(member, joined, met, bits, *parts, room)
+    return Blob.of((words,), count, live)
 
 
 def tree_maker_bytes(
@@ -281,7 +270,7 @@ def tree_maker_bytes(
     return walk + (2 * blob if keep else blob - 4 * GROUP_WORDS * (stored // GROUP_WORDS))
 
 
-class PathsBuilder(PathsFormat, SampledBuilder):
+class PathsBuilder(SampledBuilder):
     """Builds the layout ``paths``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
@@ -299,12 +288,10 @@ class PathsBuilder(PathsFormat, SampledBuilder):
         """Return one maker per thread, or a batch maker of samples in files."""
         mover, length = _mover_of(links, part, fit, folder), part.settings[LENGTH]
         if fit.external:
-            from cocite.index.layouts.trees.assemble import ExternalPaths
-
             rows = max(1, fit.rows // 2)  # half to walk, half to group
             walker = ExternalWalker(mover(), length, folder, rows, fit.together, points=True)
-            paths = ExternalPaths(walker, links.nodes, rows, folder)
-            return [BatchMaker(numbers, walker.together, walker.walk, [paths])]
+            layer = ExternalPaths(walker, links.nodes, rows, folder)
+            return [BatchMaker(numbers, walker.together, walker.walk, [layer])]
         own = links.nodes, length, fit.keep
         return [PathMaker(Walker(mover(), length), *own) for _ in range(fit.threads)]
 
@@ -323,9 +310,7 @@ class PathMaker:
         self._begins: list[int] = []
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of sample ``sample``."""
-        from cocite.kernels import paths, trees
-
+        """Return the blob of a sample."""
         self._steps[:] = 0
         self._begins = [0]
         found = self._walker(sample, self._note)
@@ -348,8 +333,6 @@ class PathMaker:
         return Blob.of((position, *grouped, tail), points, found.live)
 
     def _note(self, step: int, heads: Words, at: Words) -> None:
-        from cocite.kernels import paths
-
         begin = self._begins[-1]
         paths.note_step(heads, at, np.uint8(step), self._steps, self._noted[begin:])
         self._begins.append(begin + at.size)
@@ -363,7 +346,7 @@ def path_maker_bytes(length: int, nodes: int, keep: bool) -> int:
     return walker_bytes(nodes) + (2 + 4 * length) * nodes + 2 * blob
 
 
-class CompactBuilder(CompactFormat, SampledBuilder):
+class CompactBuilder(SampledBuilder):
     """Builds the layout ``compact``."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
@@ -381,8 +364,6 @@ class CompactBuilder(CompactFormat, SampledBuilder):
         settings = part.settings
         move = Mover(links, part.step, settings[SEED], fit.cuts, part.turn)
         if fit.external:
-            from cocite.index.layouts.trees.assemble import ExternalCompact
-
             made = ExternalCompact(links, move, fit.cuts, fit.rows, folder, fit.together)
             return [BatchMaker(numbers, fit.together, made.make, [made])]
         return [CompactMaker(move, links.nodes) for _ in range(fit.threads)]
@@ -396,9 +377,7 @@ class CompactMaker:
         self._everywhere = np.arange(nodes, dtype=np.uint32)
 
     def __call__(self, sample: int) -> Blob:
-        """Return the blob of sample ``sample``."""
-        from cocite.kernels import paths
-
+        """Return the blob of a sample."""
         nodes = self._everywhere.size
         words = np.zeros(compact_words(nodes, nodes), np.uint32)
         forward, begin = words[:nodes], words[nodes : 2 * nodes + 1]

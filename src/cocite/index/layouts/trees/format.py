@@ -16,17 +16,16 @@ and 3. Runs, and storing shared walks once, are our own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 
 from cocite.constants import Labels, Words
 from cocite.errors import ResourceError
-from cocite.index.layouts.contract import SampledFormat, padded
+from cocite.index.layouts.contract import SAMPLES_FILES, SampledFormat, Samples, padded
+from cocite.kernels import trees
 from cocite.measures import LENGTH, PartSettings
-from cocite.storage import Entry
+from cocite.storage import ArrayWriter, Entry, evict
 
 POSITIONS = "positions"
 """File name of uint32[nodes, samples]: each node's position in each sample, or 2**32 - 1 if the
@@ -48,18 +47,18 @@ def _groups(words: Words, members: int) -> Words:
     return words[: GROUP_WORDS * groups].reshape(groups, GROUP_WORDS)
 
 
-def group_trees(member: Words, joined: Labels, out: Words) -> None:
-    """Write members and one-byte labels to ``out`` in groups; ``out`` must be zero after the last
-    whole group.
+def group_trees(member: Words, joined: Labels, out: Words | None = None) -> Words:
+    """Write members and one-byte labels in groups to ``out``, which must be zero after the last
+    whole group, or to a new array; return it.
     """
-    from cocite.kernels import trees
-
+    out = np.zeros(tree_words(member.size), np.uint32) if out is None else out
     groups, full = _groups(out, member.size), member.size // GROUP
     groups[:full, :GROUP] = member[: full * GROUP].reshape(full, GROUP)
     groups[full:, : member.size % GROUP] = member[full * GROUP :]
     packed = np.zeros(GROUP // 2 * len(groups), np.uint8)
     trees.pack_labels(joined, packed)
     groups[:, GROUP:] = packed.view(np.uint32).reshape(len(groups), GROUP // 8)
+    return out
 
 
 def members_of(words: Words, members: int) -> Words:
@@ -78,35 +77,50 @@ def unpacked(words: Words, count: int) -> Labels:
     return np.stack([packed & 15, packed >> 4], axis=1).ravel()[:count]
 
 
-class TreesFormat(SampledFormat):
-    """The layout ``trees``."""
+_MOST, _LEAST = 1 << 24, 1 << 20
+"""Maximum and minimum bytes of strips."""
 
-    files: ClassVar[dict[str, str]] = SampledFormat.files | {POSITIONS: "<u4[n, N]"}
-    node_bytes = 4
-    selects = True
 
-    def carries(self, settings: PartSettings) -> bool:
-        """Return True."""
-        return True
+def write_positions(path: Path, nodes: int, samples: Samples, memory: int) -> dict[str, Entry]:
+    """Write the positions of all nodes in the trees of ``samples`` (words, member count); return
+    the file's entry.
 
-    def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the size of the groups, padded to whole cache lines."""
-        return tree_words(members)
+    Each sample's column goes to a scratch file, which is then read in strips of rows. Costs one
+    pass over the members, and writes each position twice. Uses at most a quarter of ``memory``, but
+    at least 1 MiB: two strips, or a chunk of a column.
+    """
+    from cocite.storage.spool import ScratchFile
 
-    def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return the kernel row: the offset of the trees (twice), 0, and the member count."""
-        return base, base, 0, members
+    room, count = max(_LEAST, min(_MOST, memory // 4)), 0
+    scratch, column = ScratchFile(path.parent), np.empty(min(nodes, room // 4), np.uint32)
+    for words, members in samples:
+        for low in range(0, nodes, column.size):
+            piece = column[: nodes - low]
+            trees.seat(np.uint64(words.ctypes.data), members, np.uint32(low), piece)
+            scratch.write(4 * (count * nodes + low), piece)
+        evict(words)
+        count += 1
+    del column
+    step = min(nodes, max(1, room // (8 * count)))
+    with ArrayWriter(path.with_name(path.name + POSITIONS), np.uint32, (count,)) as writer:
+        for low in range(0, nodes, step):
+            strip = np.empty((count, min(step, nodes - low)), np.uint32)
+            for number, row in enumerate(strip):
+                scratch.read(4 * (number * nodes + low), row)
+            writer.write(strip.T)
+    return {path.name + POSITIONS: writer.finished}
 
-    def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the size of a sample in which every node meets another node."""
-        return tree_words(nodes)
 
-    def finish(
-        self, path: Path, nodes: int, samples: Iterable[tuple[Words, int]], memory: int
-    ) -> dict[str, Entry]:
-        """Write the positions."""
-        file = path.with_name(path.name + POSITIONS)
-        return {file.name: write_positions(file, nodes, samples, memory)}
+TREES = SampledFormat(
+    files={**SAMPLES_FILES, POSITIONS: "<u4[n, N]"},
+    size=lambda nodes, members, settings: tree_words(members),
+    row=lambda base, nodes, members, settings: (base, base, 0, members),
+    selects=True,
+    carries=lambda settings: True,
+    node_bytes=4,
+    finish=write_positions,
+)
+"""The layout ``trees``. Kernel rows: the offset of the trees (twice), 0, and the member count."""
 
 
 WIDTH = 6
@@ -133,29 +147,20 @@ def packed_words(nodes: int, runs: int) -> int:
     return padded(sum(parts_of(nodes, runs)) + _BEHIND)
 
 
-class PackedFormat(SampledFormat):
-    """The layout ``packed``."""
+def _packed_row(base: int, nodes: int, runs: int, settings: PartSettings) -> tuple[int, ...]:
+    directory, order, _ = parts_of(nodes, runs)
+    begins = base, base + directory, base + directory + order
+    return *begins, runs, bits_of(nodes), bits_of(runs)
 
-    carry_node = 19
-    selects = True
 
-    def carries(self, settings: PartSettings) -> bool:
-        """Return True."""
-        return True
-
-    def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the size of the arrays, padded to whole cache lines."""
-        return packed_words(nodes, members)
-
-    def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return the offsets of directory, order and runs; and r, w and o."""
-        directory, order, _ = parts_of(nodes, members)
-        begins = base, base + directory, base + directory + order
-        return *begins, members, bits_of(nodes), bits_of(members)
-
-    def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the size of a sample in which every run is one node."""
-        return packed_words(nodes, nodes)
+PACKED = SampledFormat(
+    size=lambda nodes, members, settings: packed_words(nodes, members),
+    row=_packed_row,
+    selects=True,
+    carries=lambda settings: True,
+    carry_node=19,
+)
+"""The layout ``packed``. Kernel rows: the offsets of directory, order and runs; and r, w and o."""
 
 
 _MOST_POINTS = 2**32 - 1
@@ -180,24 +185,19 @@ def path_words(nodes: int, points: int) -> int:
     return padded(nodes + tree_words(nodes) + 2 * eighths(nodes) + points)
 
 
-class PathsFormat(SampledFormat):
-    """The layout ``paths``."""
+def _paths_row(base: int, nodes: int, points: int, settings: PartSettings) -> tuple[int, ...]:
+    words, steps = eighths(nodes), base + nodes + tree_words(nodes)
+    return base, base + nodes, 1, nodes, steps, steps + words, steps + 2 * words, points
 
-    def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the size of the arrays, padded to whole cache lines."""
-        return path_words(nodes, members)
 
-    def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return the offsets of position and trees; 1; nodes; the offsets of steps, begin and
-        point; and p. The first four are a kernel row of the layout ``trees``.
-        """
-        words, steps = eighths(nodes), base + nodes + tree_words(nodes)
-        begins = steps, steps + words, steps + 2 * words
-        return base, base + nodes, 1, nodes, *begins, members
-
-    def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the size of a sample in which no walks meet."""
-        return path_words(nodes, nodes * settings[LENGTH])
+PATHS = SampledFormat(
+    size=lambda nodes, members, settings: path_words(nodes, members),
+    row=_paths_row,
+    most_members=lambda nodes, settings: nodes * settings[LENGTH],
+)
+"""The layout ``paths``. Kernel rows: the offsets of position and trees; 1; nodes; the offsets of
+steps, begin and point; and p. The first four are a kernel row of the layout ``trees``.
+"""
 
 
 def compact_words(nodes: int, members: int) -> int:
@@ -205,56 +205,13 @@ def compact_words(nodes: int, members: int) -> int:
     return padded(2 * nodes + 1 + members)
 
 
-class CompactFormat(SampledFormat):
-    """The layout ``compact``."""
-
-    def words(self, nodes: int, members: int, settings: PartSettings) -> int:
-        """Return the size of the arrays, padded to whole cache lines."""
-        return compact_words(nodes, members)
-
-    def row(self, base: int, nodes: int, members: int, settings: PartSettings) -> tuple[int, ...]:
-        """Return the offsets of forward, begin and child; m; and the walk length."""
-        return base, base + nodes, base + 2 * nodes + 1, members, settings[LENGTH]
-
-    def most_words(self, nodes: int, settings: PartSettings) -> int:
-        """Return the size of a sample in which every node moves."""
-        return compact_words(nodes, nodes)
-
-
-_MOST, _LEAST = 1 << 24, 1 << 20
-"""Maximum and minimum bytes of strips."""
-
-
-def write_positions(
-    path: Path, nodes: int, samples: Iterable[tuple[Words, int]], memory: int
-) -> Entry:
-    """Write the positions of all nodes in the trees of ``samples`` (words, member count); return
-    the file's entry.
-
-    Each sample's column goes to a scratch file, which is then read in strips of rows. Costs one
-    pass over the members, and writes each position twice. Uses at most a quarter of ``memory``, but
-    at least 1 MiB: two strips, or a chunk of a column.
-    """
-    from cocite.kernels import trees
-    from cocite.storage import ArrayWriter, evict
-    from cocite.storage.spool import ScratchFile
-
-    room = max(_LEAST, min(_MOST, memory // 4))
-    scratch, count = ScratchFile(path.parent), 0
-    column = np.empty(min(nodes, room // 4), np.uint32)
-    for words, members in samples:
-        for low in range(0, nodes, column.size):
-            piece = column[: nodes - low]
-            trees.seat(np.uint64(words.ctypes.data), members, np.uint32(low), piece)
-            scratch.write(4 * (count * nodes + low), piece)
-        evict(words)
-        count += 1
-    del column
-    step = min(nodes, max(1, room // (8 * count)))
-    with ArrayWriter(path, np.uint32, (count,)) as writer:
-        for low in range(0, nodes, step):
-            strip = np.empty((count, min(step, nodes - low)), np.uint32)
-            for number, row in enumerate(strip):
-                scratch.read(4 * (number * nodes + low), row)
-            writer.write(strip.T)
-    return writer.finished
+COMPACT = SampledFormat(
+    size=lambda nodes, members, settings: compact_words(nodes, members),
+    row=lambda base, nodes, members, settings: (
+        *(base, base + nodes, base + 2 * nodes + 1),
+        *(members, settings[LENGTH]),
+    ),
+)
+"""The layout ``compact``. Kernel rows: the offsets of forward, begin and child; m; and the walk
+length.
+"""

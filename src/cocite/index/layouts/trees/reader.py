@@ -1,54 +1,161 @@
-"""Answers from stored walks.
+"""Answers from walks: scores from meeting times, and the layouts ``trees`` and ``packed``.
 
-A node meets every other member of its tree; the meeting time is the largest label between the two.
-Packed trees are looked up by runs instead of positions (``lookup_of``), with answers equal to the
-bit. Trees store meeting times, from which ``index/layouts/trees/replay.py`` recomputes the meeting
-points; the layouts ``paths`` and ``compact`` store walks.
+The value of a sample is f(tau), where tau is the step at which two walks first meet, or 0 if the
+walks do not meet; by default f(tau) = decay**tau (``measures/meeting_weight.py``). Equal meeting
+times give scores equal to the bit in every layout.
 
-In trees, a pair costs one access per sample and the labels between the nodes (packed: two accesses
-and the runs between); a list costs 1.8 ns per tree member (packed: 3 ns per run). In ``compact``, a
-pair reads at most 2 * length words, and a list the nodes at most k steps below the walk's k-th
-point. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1, 2.1.4; their *A
-scalable randomized method to compute link-based similarity rank on the web graph*, 2, 3.1.
+In trees, a node meets every other member of its tree; the meeting time is the largest label between
+the two. Packed trees are looked up by runs instead of positions (``lookup_of``).
+``index/layouts/trees/replay.py`` recomputes meeting points. A pair costs one access per sample and
+the labels between the nodes (packed: two accesses and the runs between); a list costs 1.8 ns per
+tree member (packed: 3 ns per run). Source: Fogaras, Racz, *Scaling link-based similarity search*,
+1.3 (expected f-meeting distance), 2.1.1, 2.1.4.
 """
 
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from functools import cached_property, lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import GRAINS, UNFINISHED, Floats, Ids, Ints
+from cocite.constants import GRAINS, NEVER, ONE, UNFINISHED, Bools, Floats, Ids, Ints
 from cocite.deadline import check
-from cocite.errors import Damaged
-from cocite.index.layouts.part import Shard, StoredPart
+from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
+    NOTHING,
+    Estimate,
     Graphs,
     ListedHits,
     PairEvidence,
+    Paths,
     QueryScratch,
+    Reasons,
+    Span,
+    SummingReader,
     Values,
     borrowed,
     weights_of,
 )
 from cocite.index.layouts.trees.format import POSITIONS, WIDTH
-from cocite.index.layouts.trees.meetings import (
-    MeetingReader,
-    Times,
-    WalkReader,
-    Ways,
-    both_by_time,
-)
+from cocite.kernels import runs_lookup, trees, trees_batch
 from cocite.measures import LENGTH, PartSettings
+from cocite.measures.meeting_weight import MeetingWeights
+from cocite.measures.meeting_weight import weights_of as worth_of
 
 if TYPE_CHECKING:
     from cocite.index.layouts.trees.replay import Replay
 
 
-_SOUND = -1
+Times = NDArray[np.uint8]
+Points = Ids
+
+
+class Ways(NamedTuple):
+    """Two walks up to the meeting, uint32[samples, length] each; whether the walks are known,
+    bool[samples]; and the names of removed pages, whose ids follow the node ids.
+    """
+
+    one: Points
+    other: Points
+    placed: Bools
+    gone: tuple[str, ...] = ()
+
+
+class MeetingReader(SummingReader):
+    """Base of readers that find the time at which two walks meet."""
+
+    @abstractmethod
+    def times_with(self, node: int, others: Ids) -> Times:
+        """Return uint8[samples, h]: tau, or 255 without a meeting."""
+
+    def meeting_times(self, first: int, second: int) -> Times:
+        """Return uint8[samples]: tau, or 255 without a meeting."""
+        found: Times = self.times_with(first, np.array([second], np.uint32))[:, 0]
+        return found
+
+    @abstractmethod
+    def _ways(self, first: int, second: int, samples: Ints, steps: Times, graphs: Graphs) -> Ways:
+        """Return two walks in the ``samples`` in which they meet, at the given ``steps``."""
+
+    def _refuse(self, samples: Ints) -> None:
+        """Raise :class:`Damaged` for the first sample; do nothing without samples."""
+        if samples.size:
+            raise self.part.damaged(int(samples[0]))
+
+    def weight(self, settings: PartSettings) -> MeetingWeights:
+        """Return the meeting weights."""
+        return worth_of(settings, self.part.settings)
+
+    def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
+        """Return f(tau) in every sample. Without a meeting within ``length`` steps, the value is 0,
+        and the upper bound is ``MeetingWeights.beyond``.
+        """
+        times = self.times_with(node, others)
+        least, most = both_by_time(self.weight(settings))
+        return np.take(least, times), np.take(most, times)
+
+    def span(self, settings: PartSettings) -> Span:
+        """Return the span of values for different nodes, which meet after at least one step."""
+        worth = self.weight(settings)
+        values = *worth.values[1 : self.part.settings[LENGTH] + 1], worth.beyond
+        return Span(0.0, min(values), max(values))
+
+    def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
+        """Return the score of two nodes; a node scores 1 with itself, without error."""
+        samples = self.known(first, second)
+        if first == second:
+            return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64), samples)
+        times = self.meeting_times(first, second)
+        counts = np.bincount(times[times < 16], minlength=16).astype(np.uint64)
+        return self.estimated(counts @ weights_of(self.weight(settings).values), samples)
+
+    def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
+        """Return the nodes at which walks first meet; each meeting adds f(tau) / samples."""
+        times = self.meeting_times(first, second)
+        worth = np.array(self.weight(settings).values)
+        met = np.flatnonzero(times != NEVER)
+        if met.size == 0:
+            return NOTHING
+        steps = times[met]
+        self._refuse(met[(steps < 1) | (steps > self.part.settings[LENGTH])])
+        met = met[worth[steps] > 0]
+        if met.size == 0:
+            return NOTHING
+        steps = times[met]
+        found = self._ways(first, second, met, steps, graphs)
+        values = worth[steps] / self.known(first, second)
+        there = found.placed
+        unattributed, values, steps = values[~there].sum(), values[there], steps[there]
+        ways = found.one[there], found.other[there]
+        nodes, rows = np.unique(ways[0][np.arange(steps.size), steps - 1], return_inverse=True)
+
+        def path(row: int) -> Paths:
+            """Return the pair of walks that contributes most to a node, the first one on ties."""
+            carried: dict[tuple[tuple[int, ...], ...], float] = {}
+            for i in np.flatnonzero(rows == row).tolist():
+                pair = tuple(tuple(way[i, : steps[i]].tolist()) for way in ways)
+                carried[pair] = carried.get(pair, 0.0) + values[i]
+            one, other = max(carried, key=lambda pair: carried[pair])
+            return [first, *one], [second, *other]
+
+        shares = np.bincount(rows, values).astype(np.float64)
+        return Reasons(nodes, shares, path, np.bincount(rows), found.gone, float(unattributed))
+
+
+@lru_cache(maxsize=64)
+def both_by_time(worth: MeetingWeights) -> Floats:
+    """Return float64[2, 256]: the value and an upper bound on the exact value, by meeting time."""
+    found = np.zeros((2, 256))
+    found[:, : len(worth.values)] = worth.values
+    found[1, NEVER] = worth.beyond
+    found.flags.writeable = False
+    return found
+
+
 _ALONE, _TOGETHER = 64, 256
 """Maximum number of nodes that one kernel call answers: one by one, or with shared sums."""
 _TRIED_SAMPLES = 8
@@ -82,8 +189,8 @@ class TreeReader(MeetingReader):
         for some in self.part.slices():
             rows = self.table[some], np.uint32(node), others, times[some]
             bad = int(lookup.meeting_times(*rows))
-            if bad != _SOUND:
-                raise self._damaged(some.start + bad)
+            if bad != trees.SOUND:
+                raise self.part.damaged(some.start + bad)
         return times
 
     def _ways(self, first: int, second: int, samples: Ints, steps: Times, graphs: Graphs) -> Ways:
@@ -121,7 +228,7 @@ class TreeReader(MeetingReader):
             rows = self.table[some], self.part.nodes, first, second, times[some]
             bad = int(pairs.meeting_times(*rows))
             if bad != pairs.SOUND:
-                raise self._damaged(some.start + bad)
+                raise self.part.damaged(some.start + bad)
         worth, estimates = self.weight(settings), np.empty((first.size, 2))
         weights = np.zeros((256, 2), np.uint64)
         weights[:16] = weights_of(worth.values)
@@ -139,27 +246,23 @@ class TreeReader(MeetingReader):
         weights = weights_of(self.weight(settings).values)
         if self._packed:
             return self._gather_runs(node, weights, scratch)
-        from cocite.kernels import trees
-
         progress = self._progress()
         while progress[0] < len(self.table):
             check()
             sums = scratch.sums, scratch.used, progress
             bad = int(trees.gather(self.table, np.uint32(node), weights, *sums))
             if bad != trees.SOUND:
-                raise self._damaged(bad)
+                raise self.part.damaged(bad)
         return int(progress[1])
 
     def _gather_runs(self, node: int, weights: NDArray[np.uint64], scratch: QueryScratch) -> int:
         """Fill ``scratch`` from packed trees, like :meth:`gather_sums`."""
-        from cocite.kernels import runs_lookup
-
         changes, marks = scratch.changes, scratch.bytes
         for some in self.part.slices():
             rows = self.table[some], np.uint32(node), weights
             bad = int(runs_lookup.spread(*rows, changes, marks))
             if bad != runs_lookup.SOUND:
-                raise self._damaged(some.start + bad)
+                raise self.part.damaged(some.start + bad)
         return int(runs_lookup.collect(changes, marks, scratch.eights, scratch.used))
 
     def _progress(self) -> NDArray[np.uint64]:
@@ -180,8 +283,6 @@ class TreeReader(MeetingReader):
         """Return the first nodes' lists from one kernel call: many lists if nodes can share sums,
         like adjacent pages of a web; otherwise a few lists, one by one.
         """
-        from cocite.kernels import trees_batch
-
         if not self._in_one_pass(k):
             return None
         some = nodes[:_TOGETHER]
@@ -200,18 +301,21 @@ class TreeReader(MeetingReader):
     def _one_by_one(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits]:
-        from cocite.kernels import trees_batch
-
         ids, rows = np.empty((nodes.size, k), np.uint32), np.empty((nodes.size, k, 4))
         counts, progress = np.zeros((nodes.size, 3), np.int64), self._progress()
+        worth, span = self.weight(settings), self.span(settings)
+        level, rounding = bets
+        numbers = np.array([floor, level, *span, math.ceil(span.most * GRAINS), rounding])
         with borrowed(self.part.nodes) as scratch:
-            given = self._arguments(scratch, progress, nodes, floor, bets, settings)
+            sums = scratch.changes.reshape(-1)[: self.part.nodes + self._packed]
+            room = sums, scratch.used, scratch.bytes, scratch.eights, progress
+            given = self.table, nodes, weights_of(worth.values), both_by_time(worth), room, numbers
             bad = UNFINISHED
             while bad == UNFINISHED:
                 check()
                 bad = int(trees_batch.answers(*given, (ids, rows, counts)))
             if bad != trees_batch.SOUND:
-                raise self._damaged(bad)
+                raise self.part.damaged(bad)
             listed = counts.tolist()
             touched = sum(row[1] for row in listed)
             if self._packed:  # counts blocks of nodes, each within one memory page
@@ -228,9 +332,7 @@ class TreeReader(MeetingReader):
         """Return lists of the first nodes, each computed from the previous node's sums, while this
         is faster. Return [] if two tests on a few samples, or recent tests, show no gain.
         """
-        from cocite.kernels.trees_batch import TRIED
-
-        few, step = TRIED + 2, max(1, len(self.table) // _TRIED_SAMPLES)
+        few, step = trees_batch.TRIED + 2, max(1, len(self.table) // _TRIED_SAMPLES)
         if nodes.size < few or self._waits > 0:
             self._waits -= nodes.size >= few
             return []
@@ -247,8 +349,6 @@ class TreeReader(MeetingReader):
         self, nodes: Ids, k: int, floor: float, settings: PartSettings, step: int = 1
     ) -> list[ListedHits]:
         """Return lists like :meth:`_carried` from every ``step``-th sample, without tests."""
-        from cocite.kernels import trees_batch
-
         table = np.ascontiguousarray(self.table[::step])
         ids, rows = np.empty((nodes.size, k), np.uint32), np.empty((nodes.size, k, 4))
         counts = np.zeros((nodes.size, 3), np.int64)
@@ -258,7 +358,7 @@ class TreeReader(MeetingReader):
             arrays = *sums, scratch.changes, scratch.bytes, scratch.eights
             done = int(trees_batch.carry(table, nodes, weights, floor, arrays, (ids, rows, counts)))
             if done < 0:
-                raise self._damaged((-1 - done) * step)
+                raise self.part.damaged((-1 - done) * step)
             scratch.wear += self.part.nodes
         return _lists(ids, rows, counts[:done].tolist())
 
@@ -268,29 +368,6 @@ class TreeReader(MeetingReader):
         """
         return self.part.weight == 1 and len(self.part.freshness.snapshots) == 1 and k <= _MOST_HITS
 
-    def _arguments(
-        self,
-        scratch: QueryScratch,
-        progress: NDArray[np.uint64],
-        nodes: Ids,
-        floor: float,
-        bets: tuple[float, float],
-        settings: PartSettings,
-    ) -> tuple[Any, ...]:
-        """Return the arguments of ``trees_batch.answers``, except the last one."""
-        worth, span = self.weight(settings), self.span(settings)
-        level, rounding = bets
-        most = math.ceil(span.most * GRAINS)
-        numbers = np.array([floor, level, *span, most, rounding])
-        sums = scratch.changes.reshape(-1)[: self.part.nodes + self._packed]
-        arrays = sums, scratch.used, scratch.bytes, scratch.eights, progress
-        weights = weights_of(worth.values)
-        return self.table, nodes, weights, both_by_time(worth), arrays, numbers
-
-    def _damaged(self, sample: int) -> Damaged:
-        """Return the error for the shard that contains the sample at this position."""
-        return self.part.damaged(max(s.first for s in self.part.shards if s.first <= sample))
-
     @cached_property
     def table(self) -> NDArray[np.uint64]:
         """Return the samples' kernel rows (:func:`table_of`)."""
@@ -298,7 +375,6 @@ class TreeReader(MeetingReader):
 
 
 def _lists(ids: Ids, rows: Floats, counts: list[list[int]]) -> list[ListedHits]:
-    """Convert kernel results to lists, one for each row of ``counts``."""
     found = zip(counts, ids, rows, strict=False)
     return [ListedHits(own[:n], numbers[:n], certain) for (n, _, certain), own, numbers in found]
 
@@ -315,13 +391,7 @@ def _differences(values: tuple[float, ...]) -> tuple[NDArray[np.uint64], NDArray
 
 def lookup_of(part: StoredPart) -> Any:
     """Return the kernel module that looks up samples of ``trees`` or ``packed``."""
-    if part.layout == "packed":
-        from cocite.kernels import runs_lookup
-
-        return runs_lookup
-    from cocite.kernels import trees
-
-    return trees
+    return runs_lookup if part.layout == "packed" else trees
 
 
 def table_of(part: StoredPart) -> NDArray[np.uint64]:
@@ -346,46 +416,3 @@ def table_of(part: StoredPart) -> NDArray[np.uint64]:
         found[:, 2] = positions.shape[1]
     found.flags.writeable = False
     return found
-
-
-class PathReader(WalkReader, TreeReader):
-    """The layout ``paths``."""
-
-    def _read_walks(self, shard: Shard, node: int, out: Ids) -> bool:
-        from cocite.kernels import paths
-
-        return bool(paths.follow_paths(shard.words, shard.blobs, np.uint32(node), out))
-
-
-class CompactReader(WalkReader):
-    """The layout ``compact``."""
-
-    def times_with(self, node: int, others: Ids) -> Times:
-        """Return uint8[samples, h]: tau, or 255 without a meeting."""
-        from cocite.kernels import paths
-
-        times = np.empty((self.part.samples, others.size), np.uint8)
-        nodes = np.uint32(self.part.nodes), np.uint32(node)
-        for shard in self.part.pieces():
-            out = times[shard.first : shard.first + shard.samples]
-            if not paths.meeting_times(shard.words, shard.blobs, *nodes, others, out):
-                raise self.part.damaged(shard.first)
-        return times
-
-    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up the meetings with all nodes."""
-        from cocite.kernels import paths
-
-        asked, count = (np.uint32(node), weights_of(self.weight(settings).values)), 0
-        sums = scratch.sums, scratch.used
-        for shard in self.part.pieces():
-            count = int(paths.gather(shard.words, shard.blobs, *asked, *sums, count))
-            if count == paths.DAMAGED:
-                raise self.part.damaged(shard.first)
-        return count
-
-    def _read_walks(self, shard: Shard, node: int, out: Ids) -> bool:
-        from cocite.kernels import paths
-
-        nodes = np.uint32(self.part.nodes), np.uint32(node)
-        return bool(paths.follow(shard.words, shard.blobs, *nodes, out))
