@@ -1,13 +1,14 @@
-"""The weight of walks with an odd number of steps in ``fusion``, on 64 generated graphs.
+"""Walks with an odd number of steps and wider rows in ``fusion``, on 64 generated graphs.
 
     python -m benchmarks.walks
 
 The graphs are of eight kinds, and other than those of ``benchmarks.embeddings``: groups with equal
 degrees or with hubs, whose links stay inside, lead to another group or to the next one; and users
 with items. Sizes, degrees and shares of links by chance are random.
-Prints the mean precision@10 of each kind with the weights 1, a quarter and 0, and with the one that
-the build chooses; the difference between the chosen weight and 1, on average and at worst; and the
-difference between the better of a quarter and 0 and 1. Takes three minutes.
+Prints the mean precision@10 of each kind with the weights 1, a quarter and 0, with the weight that
+the build chooses, and with that weight and the rows of large graphs. Then the difference between
+the chosen weight and 1, on average and at worst; the difference between the better of a quarter and
+0 and 1; and the difference between wider rows and those of large graphs. Takes five minutes.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import cocite
 from cocite.evaluation import IndexRanker, Judge, read_labels
 from cocite.evaluation.truth import sample_pages
 from cocite.index.layouts.rows import fusion
+from cocite.measures import fusion as measure
 
 KINDS = [
     (links, hubs) for links in ("inside", "another", "next", "items") for hubs in (False, True)
@@ -70,7 +72,7 @@ def precision(graph: cocite.Graph, labels: Path, place: Path) -> float:
 
 def main() -> None:
     """Print the table."""
-    chooses = fusion.odd_weight
+    chooses, wider = fusion.odd_weight, measure.WIDER
     rows: dict[tuple[str, bool], list[list[float]]] = {kind: [] for kind in KINDS}
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -86,14 +88,19 @@ def main() -> None:
                     fusion.odd_weight = lambda *_, weight=weight: weight
                     figures.append(precision(graph, folder / "labels.tsv", folder / "index"))
                 fusion.odd_weight = chooses
-                found.append([*figures, precision(graph, folder / "labels.tsv", folder / "index")])
-    print("| links | hubs |", " | ".join([*WEIGHTS, "chosen"]), "|")
-    print("|", " | ".join(["---"] * 6), "|")
+                for measure.WIDER in (wider, ()):
+                    figures.append(precision(graph, folder / "labels.tsv", folder / "index"))
+                measure.WIDER = wider
+                found.append(figures)
+    print("| links | hubs |", " | ".join([*WEIGHTS, "chosen", "chosen, narrow"]), "|")
+    print("|", " | ".join(["---"] * 7), "|")
     for (links, hubs), found in rows.items():
         print(f"| {links} | {hubs} |", " | ".join(f"{v:.3f}" for v in np.mean(found, axis=0)), "|")
     every = np.array([row for found in rows.values() for row in found])
     gain, most = every[:, 3] - every[:, 0], every[:, 1:3].max(axis=1) - every[:, 0]
     print(f"chosen: {gain.mean():+.3f}, at worst {gain.min():+.3f}; the better: {most.mean():+.3f}")
+    wider = every[:, 3] - every[:, 4]
+    print(f"wider rows: {wider.mean():+.3f}, at worst {wider.min():+.3f}")
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from cocite.cluster import in_order
 from cocite.index.layouts.rows import making
 from cocite.index.layouts.rows.fusion_reader import RowsReader
 from cocite.kernels import rows as kernels
+from cocite.measures.fusion import row_sizes
 from tests.conftest import MakeGraph
 from tests.oracles import fusion as oracle
 from tests.oracles import nearest
@@ -66,21 +67,38 @@ def test_dense_fusion(make_graph: MakeGraph, drawn: tuple[int, Edges], measure: 
     assert scores(index, n) == pytest.approx(exact, abs=1e-9)
 
 
-@pytest.mark.parametrize("size", ["small", "default", "large"])
+@pytest.mark.parametrize("size", ["small", "default"])
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
 def test_fusion_sizes_keep_so_many_values(make_graph: MakeGraph, measure: str, size: str) -> None:
     """Of a graph whose rows are longer than any size."""
     rng = np.random.default_rng(4)
-    edges = [(int(a), int(b)) for a, b in rng.integers(0, 2500, (15000, 2))]
-    graph = make_graph(edges, range(2500))
+    edges = [(int(a), int(b)) for a, b in rng.integers(0, 2001, (14000, 2))]
+    graph = make_graph(edges, range(2001))
     index = cocite.build(
         graph, graph.path.with_suffix(f".{measure}.{size}"), measure=measure, size=size
     )
-    sizes = {"small": (30, 50), "default": (50, 100), "large": (100, 200)}[size]
+    sizes = {"small": (60, 100), "default": (100, 200)}[size]
     (part,) = index.stored.parts
     longest = np.diff(part.array("rows.offsets").astype(np.int64))
-    families = longest.reshape(-1, 2500).max(axis=1).tolist()
+    families = longest.reshape(-1, 2001).max(axis=1).tolist()
     assert families == list(sizes if measure == "fusion" else sizes[1:])
+
+
+@pytest.mark.parametrize(
+    ("size", "nodes", "values"),
+    [
+        ("default", 2_000, (200, 400)),
+        ("default", 2_001, (100, 200)),
+        ("default", 10_000, (100, 200)),
+        ("default", 10_001, (50, 100)),
+        ("small", 10_001, (30, 50)),
+        ("large", 10_001, (100, 200)),
+    ],
+)
+def test_row_sizes_are_larger_in_small_graphs(
+    size: str, nodes: int, values: tuple[int, int]
+) -> None:
+    assert row_sizes(size, nodes) == values
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])

@@ -26,10 +26,11 @@ functions of the codes. The scale is the largest possible value: 1 for N and log
 degree) for P. Ties go to the node with the smaller hash. The push stops when the error of p(v, x)
 / d(x) is below 3e-5 (1e-5 if the volume is below 1e5), or earlier if all values in the row exceed
 their possible error. ``size`` sets the values per row of N and P: 30 and 50 (small), 50 and 100,
-or 100 and 200 (large). A node scores 1 with itself. Walks use link weights; N ignores them.
+or 100 and 200 (large). Small graphs have wider rows: four times as wide up to 2,000 nodes, twice up
+to 10,000. A node scores 1 with itself. Walks use link weights; N ignores them.
 
-The index takes 10 bytes per value, about 1.3 kB per node. A build computes one list and one push
-per node. A query takes one addition per entry that its rows share with other rows.
+The index takes 10 bytes per value, about 1.3 kB per node of a large graph. A build computes one
+list and one push per node. A query takes one addition per entry that its rows share with others.
 Source: Jarvis, Patrick 1973 and Zhong et al. 2017 for N (``measures/snn.py``); Levy, Goldberg 2014,
 *Neural word embedding as implicit matrix factorization*, and Qiu et al. 2018, *NetMF*, for P.
 """
@@ -47,7 +48,9 @@ OWN = 0.25
 had nothing else in common; with 0, sparse graphs would have few near nodes.
 """
 SIZES = {"small": (30, 50), "default": (50, 100), "large": (100, 200)}
-"""Values per row of N and of P."""
+"""Values per row of N and of P, in large graphs."""
+WIDER: tuple[tuple[int, int], ...] = (2_000, 4), (10_000, 2)
+"""The most nodes of small graphs, and how many times as wide their rows are."""
 SIZE = Setting(
     "size",
     "default",
@@ -74,3 +77,10 @@ FUSION = replace(
     directions=("in", "out", "both"),
     joint=True,
 )
+
+
+def row_sizes(size: str, nodes: int) -> tuple[int, int]:
+    """Return the largest number of values in rows of N and of P in a graph with ``nodes`` nodes."""
+    times = next((times for most, times in WIDER if nodes <= most), 1)
+    listed, walked = SIZES[size]
+    return times * listed, times * walked

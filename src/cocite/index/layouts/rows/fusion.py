@@ -55,7 +55,7 @@ from cocite.index.layouts.rows.making import (
 from cocite.index.layouts.rows.neighbors import NearestBuilder
 from cocite.kernels import rows as row_kernels
 from cocite.measures import PartSettings
-from cocite.measures.fusion import OWN, SIZE, SIZES
+from cocite.measures.fusion import OWN, SIZE, row_sizes
 from cocite.measures.snn import MAX_DEGREE, NEIGHBORS, SNN
 from cocite.resources import resident
 from cocite.storage import Entry, disk, staged_file
@@ -217,9 +217,11 @@ class RowsBuilder(WholeBuilder):
     def _listed(self) -> bool:
         return MAX_DEGREE in self.plan.settings
 
-    @property
+    @cached_property
     def _sizes(self) -> tuple[int, int]:
-        return SIZES[self.plan.settings[SIZE]]
+        """Return the sizes of rows; a refresh retains those of the old graph."""
+        nodes = self.links.nodes if self._old is None else self._old.ids.size
+        return row_sizes(self.plan.settings[SIZE], nodes)
 
     @property
     def step(self) -> int:

@@ -36,6 +36,7 @@ from cocite.index.layouts.rows.neighbors import NearestBuilder
 from cocite.index.layouts.rows.pagesim import FeaturesBuilder
 from cocite.index.layouts.rows.reader import FeatureReader, NearestReader, WordsReader, own_reasons
 from cocite.measures import PartSettings
+from cocite.measures.fusion import SIZE, row_sizes
 from cocite.measures.pagesim import MOST_STEPS, RADIUS, THRESHOLD
 from cocite.options import opposite
 from cocite.storage import map_array
@@ -221,6 +222,7 @@ class _RowsMaker(RowsBuilder):
         links = part.ends.links("any", part.weighted)
         super().__init__(no_graph(), links, part.plan, part.ends.means)
         self._walked, self._part = (links, degrees_of(links)), part
+        self._sizes = row_sizes(part.plan.settings[SIZE], part.nodes - 1)
         self._odd = float(part.built.array("odd")[0])
         self._scales = part.built.array("scales").tolist()
 
