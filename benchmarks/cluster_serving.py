@@ -97,34 +97,34 @@ def speed(path: str, cluster: Cluster, shards: int, questions: int) -> dict[str,
     with spread:
         found: dict[str, Any] = {"began": time.perf_counter() - begin}
         print(f"{shards} servers began in {found['began']:.1f} s", flush=True)
-        company = spread.remote.company
-        assert isinstance(company, ReplicaSet)
+        replicas = spread.remote.replicas
+        assert isinstance(replicas, ReplicaSet)
         until_all(spread, names[0])
         found["one machine"] = asked(here, names)
         told("one machine", found["one machine"])
-        servers = [server for each in company._servers for server in each]
+        servers = [server for each in replicas._servers for server in each]
         found["cluster"] = asked(spread, names, lambda: processes(cluster, servers))
         told("the cluster", found["cluster"])
         same = sum(spread.related(name) == here.related(name) for name in names)
         found["same"] = same / questions
         print(f"{same} of {questions} answers the same to the bit, {spread.answered}", flush=True)
-        gone = [company._servers[shard][0] for shard in range(3 * shards // 8)]
+        gone = [replicas._servers[shard][0] for shard in range(3 * shards // 8)]
         if gone:
-            found["killed"] = killed(cluster, spread, company, gone, names)
+            found["killed"] = killed(cluster, spread, replicas, gone, names)
     return found
 
 
 def killed(
     cluster: Cluster,
     spread: Index,
-    company: ReplicaSet,
+    replicas: ReplicaSet,
     gone: Sequence[Any],
     names: list[str],
 ) -> dict[str, Any]:
     """Some servers ended for good, and the questions again; then as a fault would end them: how
     long it takes until all shards answer again.
     """
-    left = [each for servers in company._servers for each in servers if each not in gone]
+    left = [each for servers in replicas._servers for each in servers if each not in gone]
     for server in left[: len(gone)]:
         server.actor.kill(restart=True)
     back = until_all(spread, names[0])
@@ -153,11 +153,11 @@ def coverage(cluster: Cluster, shards: int) -> dict[str, Any]:
             cocite.build(graph, path, measure="psimrank", samples=64, seed=seed)
             index = cocite.open(path, cluster=cluster, shards=shards, deadline=500)
             assert index.remote is not None
-            company = index.remote.company
-            assert isinstance(company, ReplicaSet)
+            replicas = index.remote.replicas
+            assert isinstance(replicas, ReplicaSet)
             with index:
                 for shard in rng.choice(shards, 1 + seed % 5, replace=False).tolist():
-                    company._servers[shard][0].actor.kill()
+                    replicas._servers[shard][0].actor.kill()
                 for _ in range(EACH):
                     a, b = (
                         index.nodes.name(int(n)) for n in rng.choice(len(index.nodes), 2, False)

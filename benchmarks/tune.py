@@ -5,8 +5,8 @@
 On the labeled suites (wikispeedia, cora, polblogs, web), every measure in every direction, with
 default settings and 50 samples, is judged twice:
 
-    without labels   a tenth of the links hidden, 200 pages that lost some: company@50, company@10,
-                     links@50, links@10 (``evaluation/held_out.py``)
+    without labels   a tenth of the links hidden, 200 pages that lost some: coneighbors@50,
+                     coneighbors@10, links@50, links@10 (``evaluation/held_out.py``)
     with labels      all links, 200 labeled pages: precision@10
 
 The two orders are compared by Spearman's and Kendall's correlation over the candidates, and over
@@ -43,7 +43,7 @@ from cocite.evaluation.trials import first_points
 from cocite.evaluation.truth import Truth, read_truth, sample_pages
 
 SUITES = {"cora": "cora-linqs", "polblogs": "polblogs", "web": None, "wikispeedia": "wikispeedia"}
-FIGURES = ("company@50", "company@10", "links@50", "links@10")
+FIGURES = ("coneighbors@50", "coneighbors@10", "links@50", "links@10")
 PAGES, SAMPLES, SHARE = 200, 50, 0.1
 Row = dict[str, Any]
 

@@ -68,9 +68,9 @@ def until_all(spread: Index) -> None:
 
 def processes(spread: Index, nodes: Cluster) -> list[int]:
     """The process of each shard's server, when it says so again."""
-    company = remote_of(spread).company
-    assert isinstance(company, ReplicaSet)
-    return [_process(nodes, server.actor) for (server,) in company._servers]
+    replicas = remote_of(spread).replicas
+    assert isinstance(replicas, ReplicaSet)
+    return [_process(nodes, server.actor) for (server,) in replicas._servers]
 
 
 def _process(nodes: Cluster, actor: Any) -> int:
@@ -90,11 +90,11 @@ def busiest(spread: Index, nodes: Cluster) -> int:
     """
     from ray._private.state import actors
 
-    company = remote_of(spread).company
-    assert isinstance(company, ReplicaSet)
+    replicas = remote_of(spread).replicas
+    assert isinstance(replicas, ReplicaSet)
     at = [
         actors(server.actor.handle._actor_id.hex())["Address"]["NodeID"]
-        for (server,) in company._servers
+        for (server,) in replicas._servers
     ]
     return max(range(1, NODES), key=lambda number: at.count(nodes.nodes()[number].id))
 
@@ -112,15 +112,15 @@ def test_all_shards_give_the_answers_of_the_index(spread: Index, index: Index) -
         assert spread.similarity(name, "n5") == index.similarity(name, "n5")
         assert spread.why(name, "n5") == index.why(name, "n5")
     assert spread.answered == (SAMPLES, SHARDS, SHARDS)
-    assert len({each.node for each in remote_of(spread).company.status()}) == NODES
+    assert len({each.node for each in remote_of(spread).replicas.status()}) == NODES
 
 
 def test_sleeping_server_does_not_delay_an_answer(spread: Index, nodes: Cluster) -> None:
     asleep = processes(spread, nodes)[2]
     os.kill(asleep, signal.SIGSTOP)
-    try:  # it sleeps until all are answered; how long each waits: test_company.py
+    try:  # it sleeps until all are answered; how long each waits: test_replicas.py
         assert all(samples(spread) < SAMPLES for _ in range(20))
-        assert [each.state for each in remote_of(spread).company.status()].count("left alone") >= 1
+        assert [each.state for each in remote_of(spread).replicas.status()].count("left alone") >= 1
     finally:
         os.kill(asleep, signal.SIGCONT)
     healed(spread, nodes)
@@ -136,7 +136,7 @@ def test_three_of_eight_servers_that_are_killed(spread: Index, nodes: Cluster) -
     def restarts() -> bool:
         """Each server says that it is another process when it is asked the next time."""
         samples(spread)
-        return sum(each.restarts for each in remote_of(spread).company.status()) >= 3
+        return sum(each.restarts for each in remote_of(spread).replicas.status()) >= 3
 
     wait_for(restarts)
 

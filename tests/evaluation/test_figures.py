@@ -21,22 +21,22 @@ def suites() -> list[dict[str, Any]]:
     return found
 
 
-def test_company_agrees_with_labels_better_than_links(suites: list[dict[str, Any]]) -> None:
+def test_coneighbors_agrees_with_labels_better_than_links(suites: list[dict[str, Any]]) -> None:
     """Closely on two graphs, less on polblogs, and least on web, where all pages of a host look
     alike by links; better than links by far on three graphs, while on cora both agree closely.
     """
-    company, links = (
+    coneighbors, links = (
         {suite["graph"]: tune.agreement(suite["rows"], by) for suite in suites}
-        for by in ("company@50", "links@50")
+        for by in ("coneighbors@50", "links@50")
     )
-    found = {name: each["spearman"] for name, each in company.items()}
+    found = {name: each["spearman"] for name, each in coneighbors.items()}
     assert min(found.values()) > 0.4
     assert min(found["cora"], found["wikispeedia"]) > 0.94
     assert found["polblogs"] > 0.7
     gains = sorted(found[name] - links[name]["spearman"] for name in found)
     assert gains[0] > -0.01
     assert gains[1] > 0.3
-    regrets = [max(each["regret"] for each in of.values()) for of in (company, links)]
+    regrets = [max(each["regret"] for each in of.values()) for of in (coneighbors, links)]
     assert regrets[0] < regrets[1] / 3
 
 
@@ -46,8 +46,8 @@ def test_what_is_ahead_of_the_default_by_less_than_the_margin_may_be_worse(
     """By labels; and nothing is ahead by more. So tuning stays with the default on all four."""
     for suite in suites:
         usual = next(row for row in suite["rows"] if row["name"] == "fusion both")
-        ahead = [row for row in suite["rows"] if row["company@50"] > usual["company@50"]]
+        ahead = [row for row in suite["rows"] if row["coneighbors@50"] > usual["coneighbors@50"]]
         assert any(row["precision@10"] < usual["precision@10"] for row in ahead)
-        assert max(row["company@50"] for row in ahead) < 1.2 * usual["company@50"]
+        assert max(row["coneighbors@50"] for row in ahead) < 1.2 * usual["coneighbors@50"]
         assert suite["chosen"]["name"] == "fusion both"
         assert suite["chosen"]["difference"] == [0, 0, 0]

@@ -1,4 +1,4 @@
-"""Links that are hidden, and the company that is to be found: against plain sets of pairs."""
+"""Links that are hidden, and the coneighbors that is to be found: against plain sets of pairs."""
 
 import math
 from pathlib import Path
@@ -100,7 +100,7 @@ def test_a_graph_of_pairs_hides_nothing(make_graph: MakeGraph) -> None:
         hidden_pairs(graph, 0.5, 0)
 
 
-def test_company_is_that_of_plain_sets(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_coneighbors_is_that_of_plain_sets(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(random_links(40, 300, 7))
     pairs = hidden_pairs(graph, 0.2, 0)
     shown, hidden = hide_links(graph, tmp_path / "shown", pairs), Hidden.of(pairs)
@@ -114,19 +114,19 @@ def test_company_is_that_of_plain_sets(make_graph: MakeGraph, tmp_path: Path) ->
     seen = []
     for page in range(graph.nodes):
         gone = {link for link in everything - left if page in link}
-        company = {a for a, b in left if (page, b) in gone}
-        company |= {b for a, b in left if (a, page) in gone}
-        company -= {page}
-        if not company:
+        coneighbors = {a for a, b in left if (page, b) in gone}
+        coneighbors |= {b for a, b in left if (a, page) in gone}
+        coneighbors -= {page}
+        if not coneighbors:
             continue
         seen.append(page)
         ends = {a if b == page else b for a, b in gone}
         order = sorted((v for v in range(40) if v != page), key=lambda v: -scores[page][v])
         row = court.queries.tolist().index(page)
         for k in CUTOFFS:
-            most = sum(sorted((gain[x] for x in company), reverse=True)[:k])
-            found = sum(gain[x] for x in order[:k] if x in company) / most
-            assert judged.column(f"company@{k}")[row] == pytest.approx(found)
+            most = sum(sorted((gain[x] for x in coneighbors), reverse=True)[:k])
+            found = sum(gain[x] for x in order[:k] if x in coneighbors) / most
+            assert judged.column(f"coneighbors@{k}")[row] == pytest.approx(found)
             share = len(ends & set(order[:k])) / min(k, len(ends))
             assert judged.column(f"links@{k}")[row] == pytest.approx(share)
     assert court.queries.tolist() == seen

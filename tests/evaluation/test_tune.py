@@ -76,7 +76,7 @@ def test_what_is_chosen_follows_from_the_rounds(graph: Graph) -> None:
     best = cocite.tune(graph, best=True, **FEW)
     assert best.best.name == top.name
     assert best.reason == "the best on the selecting pages, as requested"
-    assert found.by == "company@10"
+    assert found.by == "coneighbors@10"
     assert found.hidden
     assert found.labels is None
     assert found.chosen_by + found.judged_by <= graph.nodes
@@ -194,8 +194,8 @@ def test_labels_choose_by_the_figure_named(graph: Graph, labels: Path) -> None:
     assert found.best.judged is not None
     assert found.best.judged.value > 0.5
     assert cocite.tune(graph, labels=labels, **FEW).by == "precision@10"
-    with pytest.raises(UsageError, match=r"figure is 'company@50'; there are hits, answered"):
-        cocite.tune(graph, labels=labels, figure="company@50", **FEW)
+    with pytest.raises(UsageError, match=r"figure is 'coneighbors@50'; there are hits, answered"):
+        cocite.tune(graph, labels=labels, figure="coneighbors@50", **FEW)
 
 
 def test_measures_that_cannot_use_weights_are_left_out(make_graph: MakeGraph) -> None:
@@ -226,7 +226,7 @@ def test_an_undirected_graph_is_tuned(make_graph: MakeGraph) -> None:
         ({"fraction": 0.6}, "fraction is 0.6"),
         ({"queries": -1}, "queries is -1; it must be a whole number, 0 or more"),
         ({"samples": 0}, "samples is 0; it must be a whole number, 1 or more"),
-        ({"figure": "precision@10"}, "without labels figure is one of answered, company@10"),
+        ({"figure": "precision@10"}, "without labels figure is one of answered, coneighbors@10"),
         ({"measures": ["pagerank"]}, "no measure is called 'pagerank'"),
         ({"directions": ["up"]}, "direction is 'up'"),
         ({"time": "soon"}, "'soon' is not a time"),
@@ -264,6 +264,6 @@ def test_verb_settings(graph: Graph, tmp_path: Path, shell: Shell) -> None:
     assert titles.startswith("name,measure,direction,settings,round,figure,low,high,judged")
     assert len(rows) > 4
     printed = shell(arguments).out
-    assert "company@10" in printed
+    assert "coneighbors@10" in printed
     assert "\nchosen " in printed
     assert "links were hidden" in printed

@@ -86,7 +86,7 @@ LOOP = 2, [(0, 1), (1, 0)]
     st.sampled_from([0, 0, 0, *range(1, 10)]),
     st.integers(1, 3),
 )
-def test_any_blocks_buffers_and_company_make_the_same_blob(
+def test_any_blocks_buffers_and_batches_make_the_same_blob(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     step: Step,

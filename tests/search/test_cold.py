@@ -101,7 +101,7 @@ def test_a_sketch_is_read_through(graph: Path) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
     read = come(path, lambda: ask(path))
     faults = resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before
-    assert read > pages(path) / 2  # nearly all of it, so pages come in company
+    assert read > pages(path) / 2  # nearly all of it, so pages come with others
     assert faults < read / 4
 
 

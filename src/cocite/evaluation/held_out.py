@@ -4,16 +4,16 @@ Pairs of linked pages are hidden in the order of draw(seed, pair), with links in
 until ``share`` of all links to other pages is hidden. Every page keeps a link (our own rule), and
 its id.
 
-    C(v)      = the company of v: for each hidden link v -> w, the other pages that link to w; for
-                each hidden link w -> v, the other pages that w links to
+    C(v)      = the co-neighbors of v: for each hidden link v -> w, the other pages that link to w;
+                for each hidden link w -> v, the other pages that w links to
     g(x)      = 1 / sqrt(1 + links of x, either way, that are not hidden); without it, lists of
                 popular pages would win
-    company@k = mean over pages v of   sum of g(x) over x in the first k of v's list and in C(v)
-                                       / the sum of the k largest g(x) over C(v)
+    coneighbors@k = mean over pages v of   sum of g(x) over x in C(v) and the first k of v's list
+                                         / the sum of the k largest g(x) over C(v)
     links@k   = the fraction of the hidden neighbors among the first k (link prediction)
 
-A w with more than 10,000 such links is ignored, and so are pages without company. Costs two passes
-over the links, 16 bytes per node, about 50 per pair tried, and a copy of the graph on disk.
+A w with more than 10,000 such links is ignored, and so are pages without co-neighbors. Costs two
+passes over the links, 16 bytes per node, about 50 per pair tried, and a copy of the graph on disk.
 Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction problem*, without dates.
 """
 
@@ -178,32 +178,32 @@ def _tried(
 
 CUTOFFS = (10, 50)
 MAX_DEGREE = 10_000
-COMPANY_TITLES = (
+CONEIGHBOR_TITLES = (
     "answered",
-    *(f"company@{k}" for k in CUTOFFS),
+    *(f"coneighbors@{k}" for k in CUTOFFS),
     *(f"links@{k}" for k in CUTOFFS),
 )
 
 
 class CoNeighborGain(QueryJudge):
-    """Judge by hidden links. ``queries`` uint32[q] are the pages with company."""
+    """Judge by hidden links. ``queries`` uint32[q] are the pages with co-neighbors."""
 
-    titles = COMPANY_TITLES
+    titles = CONEIGHBOR_TITLES
 
     def __init__(self, graph: Graph, shown: Graph, hidden: Hidden, pages: Ids, memory: int) -> None:
-        """Prepare the judge for those of ``pages``, ascending, that have company.
+        """Prepare the judge for those of ``pages``, ascending, that have co-neighbors.
 
         ``graph`` has all links, ``shown`` all but the ``hidden`` ones. Raises :class:`UsageError`
-        if no page has company.
+        if no page has co-neighbors.
         """
         ins, outs = in_links(shown), links_of(shown, "out", memory)
         degrees = np.diff(ins.offsets).astype(np.int64) + np.diff(outs.offsets).astype(np.int64)
         self._gains = 1 / np.sqrt(1.0 + degrees)
         found: list[tuple[int, Ids, Ids]] = []
         for page, ends in zip(pages.tolist(), hidden.of_pages(pages), strict=True):
-            company = _gain(graph, ins, outs, page, ends)
-            if company.size:
-                found.append((page, ends, company))
+            coneighbors = _gain(graph, ins, outs, page, ends)
+            if coneighbors.size:
+                found.append((page, ends, coneighbors))
         if not found:
             raise UsageError(
                 f"hidden links of {graph.path} connect no co-neighbors, so there is nothing to "
@@ -211,7 +211,7 @@ class CoNeighborGain(QueryJudge):
             )
         self.queries = np.array([page for page, _, _ in found], np.uint32)
         self._ends = [ends for _, ends, _ in found]
-        self._gain = [company for _, _, company in found]
+        self._gain = [coneighbors for _, _, coneighbors in found]
 
     def of(self, rows: NDArray[np.bool_]) -> Self:
         """Return the judge for the selected pages, bool[queries]."""
@@ -222,9 +222,9 @@ class CoNeighborGain(QueryJudge):
 
     def _row(self, ranker: Ranker, at: int) -> NDArray[np.float64]:
         ids = ranker.related(int(self.queries[at]), CUTOFFS[-1]).ids
-        company, ends = self._gain[at], self._ends[at]
-        best = np.sort(self._gains[company])[::-1]
-        gains = np.where(np.isin(ids, company), self._gains[ids], 0.0)
+        coneighbors, ends = self._gain[at], self._ends[at]
+        best = np.sort(self._gains[coneighbors])[::-1]
+        gains = np.where(np.isin(ids, coneighbors), self._gains[ids], 0.0)
         held = np.isin(ids, ends)
         figures = [float(ids.size > 0)]
         figures += [float(gains[:k].sum() / best[:k].sum()) for k in CUTOFFS]
@@ -233,7 +233,7 @@ class CoNeighborGain(QueryJudge):
 
 
 def _gain(graph: Graph, ins: Links, outs: Links, page: int, ends: Ids) -> Ids:
-    """Return the company of ``page``, ascending, from its hidden links with ``ends``."""
+    """Return the co-neighbors of ``page``, ascending, from its hidden links with ``ends``."""
     found = []
     for end in ends.tolist():
         if _has(graph.in_neighbors(end), page):
@@ -241,8 +241,8 @@ def _gain(graph: Graph, ins: Links, outs: Links, page: int, ends: Ids) -> Ids:
         if _has(graph.in_neighbors(page), end):
             found.append(_row_of(outs, end))
     found = [row for row in found if row.size <= MAX_DEGREE]
-    company = np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
-    others: Ids = company[company != page].astype(np.uint32)
+    coneighbors = np.unique(np.concatenate(found)) if found else np.empty(0, np.uint32)
+    others: Ids = coneighbors[coneighbors != page].astype(np.uint32)
     return others
 
 

@@ -5,8 +5,9 @@
     round 3   the best 5 of these, and the best values of all settings together: all of both
 
 The default takes part in every round. Without labels, links are hidden, and lists are judged by the
-company that they find (``evaluation/held_out.py``); with labels, by a figure of ``cocite evaluate``
-on the whole graph. Half of the pages select; the other half measures, which avoids selection bias.
+co-neighbors that they find (``evaluation/held_out.py``); with labels, by a figure of ``cocite
+evaluate`` on the whole graph. Half of the pages select; the other half measures, which avoids
+selection bias.
 
 A candidate is level with the best of round 3 if the 95 % interval of their difference includes 0.
 The default wins if it is level, otherwise the smallest index. Another candidate replaces it only if
@@ -36,7 +37,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import InputError, ResourceError, UsageError
 from cocite.evaluation.held_out import (
-    COMPANY_TITLES,
+    CONEIGHBOR_TITLES,
     CoNeighborGain,
     Hidden,
     hidden_pairs,
@@ -152,7 +153,7 @@ class Tuning:
     # -- judges ----------------------------------------------------------------------------------
 
     def _gain(self) -> QueryJudge:
-        """Hide links and return the judge by company."""
+        """Hide links and return the judge by co-neighbors."""
         plan, graph = self.plan, self.graph
         self.progress("hiding links", 0, 0, "")
         memory = self.builds.means.memory
@@ -361,9 +362,9 @@ class Tuning:
         ]
 
 
-FIGURE, LABELS_FIGURE = "company@50", "precision@10"
-SMALL, SMALL_FIGURE = 500, "company@10"
-"""Below this many nodes, nearly every list of 50 would contain the whole company."""
+FIGURE, LABELS_FIGURE = "coneighbors@50", "precision@10"
+SMALL, SMALL_FIGURE = 500, "coneighbors@10"
+"""Below this many nodes, nearly every list of 50 would contain all co-neighbors."""
 
 
 @shows("tuning")
@@ -469,14 +470,14 @@ def _figure(graph: Graph, options: TuneOptions) -> str:
     if options.labels is not None:
         return options.figure or LABELS_FIGURE
     by = options.figure or (FIGURE if graph.nodes >= SMALL else SMALL_FIGURE)
-    if by not in COMPANY_TITLES:
+    if by not in CONEIGHBOR_TITLES:
         raise UsageError(
-            f"without labels figure is one of {', '.join(COMPANY_TITLES)}; found {by!r}"
+            f"without labels figure is one of {', '.join(CONEIGHBOR_TITLES)}; found {by!r}"
         )
     if graph.sides is not None and by.startswith("links@"):
         raise UsageError(
             f"figure is {by}, but hidden links of a bipartite graph lead to the other side, which "
-            "no list contains: choose company@10 or company@50"
+            "no list contains: choose coneighbors@10 or coneighbors@50"
         )
     return by
 

@@ -85,10 +85,10 @@ class TuneOptions(LabelOptions):
 
     figure: str | None = option(
         None,
-        "The figure to maximize: company@10, company@50, links@10 or links@50; with labels, a "
-        "figure of cocite evaluate, such as precision@20 or gamma.",
+        "The figure to maximize: coneighbors@10, coneighbors@50, links@10 or links@50; with "
+        "labels, a figure of cocite evaluate, such as precision@20 or gamma.",
         metavar="NAME",
-        unset="precision@10 with labels; otherwise company@50, or company@10 below 500 nodes",
+        unset="precision@10 with labels; otherwise coneighbors@50, or @10 below 500 nodes",
     )
     measures: tuple[str, ...] = option(
         (), "Try only this measure. Repeatable.", flag="--measure", metavar="NAME", unset="all"

@@ -98,7 +98,7 @@ class Index:
     def close(self) -> None:
         """Stop the remote sample servers."""
         if self.remote is not None:
-            self.remote.company.close()
+            self.remote.replicas.close()
 
     # -- facts ----------------------------------------------------------------------
 

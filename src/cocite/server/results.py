@@ -134,7 +134,7 @@ class ServedDocument(Document):
                 if each.samples
             ],
             {name: stored.graph.get(name) for name in ("name", "edges")},
-            None if index.remote is None else index.remote.company.status(),
+            None if index.remote is None else index.remote.replicas.status(),
         )
 
     def facts(self) -> dict[str, Any]:

@@ -475,7 +475,7 @@ class Service:
         for holder in self.holders.values():
             index, fresh = holder.now.index, holder.now.fresh
             if index.remote is not None:
-                self.metrics.shard_status(holder.name, index.remote.company.status())
+                self.metrics.shard_status(holder.name, index.remote.replicas.status())
             if fresh is not None:
                 self.metrics.links_waiting.labels(holder.name).set(fresh.links)
 

@@ -52,9 +52,9 @@ def spread(index: Index, gone: Collection[int] = (), shards: int = SHARDS) -> In
     return Index(stored, index.means, index.given, remote=remote)
 
 
-def company_of(index: Index) -> Any:
+def replicas_of(index: Index) -> Any:
     assert index.remote is not None
-    return index.remote.company
+    return index.remote.replicas
 
 
 @pytest.fixture(scope="module")
@@ -172,11 +172,11 @@ def test_refined_answers_are_those_of_the_index(kind: str, built: Built) -> None
 def test_the_order_of_hits_is_of_the_samples_that_made_them(built: Built) -> None:
     index = built("trees")
     other = spread(index)
-    company = company_of(other)
+    replicas = replicas_of(other)
     hits = other.related("n3")
-    company.gone = {0, 1, 2, 3, 4}
+    replicas.gone = {0, 1, 2, 3, 4}
     assert hits.certain_ranks == index.related("n3").certain_ranks
-    assert len(company.asked) == 1
+    assert len(replicas.asked) == 1
 
 
 def test_fewer_samples_are_those_of_fewer_shards(built: Built) -> None:
@@ -220,7 +220,7 @@ def test_damaged_shard_answers_without(built: Built, tmp_path: Path) -> None:
 
 def test_two_shards_with_the_same_samples_are_noticed(built: Built) -> None:
     other = spread(built("trees"))
-    company = company_of(other)
-    company.holders[1] = company.holders[0]
+    replicas = replicas_of(other)
+    replicas.holders[1] = replicas.holders[0]
     with pytest.raises(Damaged, match="the same sample"):
         other.related("n3")

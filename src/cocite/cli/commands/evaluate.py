@@ -182,10 +182,10 @@ def tune(
     cocite index web.graph --settings index-settings.toml -o web.index
 
     It hides some of the links, tries every measure in all directions with a few values of its
-    settings, and scores each list by how many of its pages share the hidden links (company). Half
-    of the pages select the best candidate, and the other half confirm it. The default is replaced
-    only by a candidate that is significantly better on both halves. With --labels, half of the
-    labeled pages select.
+    settings, and scores each list by its co-neighbors: pages that share the hidden links. Half of
+    the pages select the best candidate, and the other half confirm it. The default is replaced only
+    by a candidate that is significantly better on both halves. With --labels, half of the labeled
+    pages select.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation.tune import tune as run
     from cocite.search.builds import BUILD_LOG

@@ -160,9 +160,9 @@ class Answered(NamedTuple):
 class RemoteShards:
     """An index's sample shards. Threads may share it."""
 
-    def __init__(self, stored: StoredIndex, company: ShardQuery) -> None:
-        """Use the servers ``company``; raises :class:`UsageError` if no samples can be remote."""
-        self._stored, self.company = stored, company
+    def __init__(self, stored: StoredIndex, replicas: ShardQuery) -> None:
+        """Use the servers ``replicas``; raises :class:`UsageError` if no samples can be remote."""
+        self._stored, self.replicas = stored, replicas
         self.parts = spread_parts(stored)
         if not self.parts:
             raise UsageError(
@@ -189,7 +189,7 @@ class RemoteShards:
     def query_shards(self) -> int:
         """Return the number of shards that a query uses."""
         have = self._stored.samples or 1
-        return -(-(self.samples or have) * self.company.shards // have)
+        return -(-(self.samples or have) * self.replicas.shards // have)
 
     @property
     def answered(self) -> Answered | None:
@@ -207,8 +207,8 @@ class RemoteShards:
         """Query the shards; return a scorer of responses and ``whole``'s unsampled parts, and what
         answered.
         """
-        company = self.company
-        responses = company.ask(request, self.query_shards)
+        replicas = self.replicas
+        responses = replicas.ask(request, self.query_shards)
         check()
         stored = copy(self._stored)
         samples_of = {
@@ -226,6 +226,6 @@ class RemoteShards:
         samples = stored.samples or 0
         if SAMPLES in stored.settings and samples < (self._stored.samples or 0):
             stored.settings = stored.settings.changed(SAMPLES, samples)
-        answered = Answered(samples, len(responses), company.shards)
+        answered = Answered(samples, len(responses), replicas.shards)
         self._last.answered = answered
         return whole.over(stored, readers), answered

@@ -428,7 +428,7 @@ def open_spread(stored: StoredIndex, cluster: str | Cluster, options: ShardOptio
                 f"replicas is {replicas!r}; each needs its own node, and the cluster has {nodes}: "
                 f"choose 1 to {nodes}"
             )
-        company = ReplicaSet(
+        servers = ReplicaSet(
             cluster,
             str(Path(stored.store.path).absolute()),
             marked(stored),
@@ -438,8 +438,8 @@ def open_spread(stored: StoredIndex, cluster: str | Cluster, options: ShardOptio
             ended=ended,
         )
         undo.pop_all()
-        undo.callback(company.close)  # which disconnects, too
-        company.begin(_BEGIN)
-        found = RemoteShards(stored, company)
+        undo.callback(servers.close)  # which disconnects, too
+        servers.begin(_BEGIN)
+        found = RemoteShards(stored, servers)
         undo.pop_all()
     return found

@@ -36,7 +36,7 @@ def index(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 @pytest.fixture
 def opened(index: Index, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
-    companies: list[ReplicaSet] = []
+    groups: list[ReplicaSet] = []
 
     def make(
         replicas: int = 1, deadline: float = DEADLINE, of: Index = index, shards: int = SHARDS
@@ -44,14 +44,14 @@ def opened(index: Index, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
         cluster, stored = InProcess(NODES), of.stored
         cluster.rule(monkeypatch)
         where: Any = cluster, str(stored.store.path), marked(stored)
-        company = ReplicaSet(*where, shards=shards, replicas=replicas, deadline=deadline)
-        companies.append(company)
-        assert company.begin(10) == shards
-        return Index(stored, of.means, of.given, remote=RemoteShards(stored, company)), cluster
+        servers = ReplicaSet(*where, shards=shards, replicas=replicas, deadline=deadline)
+        groups.append(servers)
+        assert servers.begin(10) == shards
+        return Index(stored, of.means, of.given, remote=RemoteShards(stored, servers)), cluster
 
     yield make
-    for company in companies:
-        company.close()
+    for servers in groups:
+        servers.close()
 
 
 def until(cluster: InProcess, true: Callable[[], bool], seconds: float) -> None:
@@ -82,8 +82,8 @@ def test_all_servers_together_give_the_answers_of_the_index(opened: Opened, inde
         assert other.similarity(name, "n5") == index.similarity(name, "n5")
     assert other.answered == (SAMPLES, SHARDS, SHARDS)
     assert len({actor.node for actor in cluster.made}) == NODES
-    assert [each.state for each in remote_of(other).company.status()] == ["answers"] * SHARDS
-    assert sum(each.samples for each in remote_of(other).company.status()) == SAMPLES
+    assert [each.state for each in remote_of(other).replicas.status()] == ["answers"] * SHARDS
+    assert sum(each.samples for each in remote_of(other).replicas.status()) == SAMPLES
 
 
 def test_a_server_that_sleeps_does_not_hold_an_answer_past_the_deadline(opened: Opened) -> None:
@@ -98,7 +98,7 @@ def test_a_server_that_sleeps_does_not_hold_an_answer_past_the_deadline(opened: 
     for _ in range(5):
         assert samples(other) == SAMPLES - 5
     assert cluster.now == began
-    (left,) = [each for each in remote_of(other).company.status() if each.state != "answers"]
+    (left,) = [each for each in remote_of(other).replicas.status() if each.state != "answers"]
     assert (left.shard, left.opened) == (2, 1)
     assert left.fault == "it does not answer queries"
     cluster.made[2].delay = 0.0
@@ -125,7 +125,7 @@ def test_lost_nodes_cost_samples_and_come_back(opened: Opened, killed: list[int]
 def test_a_replica_elsewhere_answers_for_one_that_is_lost(opened: Opened) -> None:
     other, cluster = opened(replicas=2)
     places: dict[int, set[str]] = {}
-    for each in remote_of(other).company.status():
+    for each in remote_of(other).replicas.status():
         places.setdefault(each.shard, set()).add(each.node)
     assert all(len(nodes) == 2 for nodes in places.values())
     cluster.kill_node(0)
@@ -168,7 +168,7 @@ def test_foreign_one_fails(opened: Opened, graph: Graph, index: Index) -> None:
     cluster.made[3].made_anew()
     assert {samples(other) for _ in range(5)} == {SAMPLES - 5}
     assert other.related("n7") == other.related("n7")
-    assert [each.fault for each in remote_of(other).company.status() if each.fault] == [
+    assert [each.fault for each in remote_of(other).replicas.status() if each.fault] == [
         "it has another index"
     ]
 
