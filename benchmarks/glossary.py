@@ -5,9 +5,11 @@ python -m benchmarks.glossary [--write]
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
 import pkgutil
+import textwrap
 from collections.abc import Iterator
 from dataclasses import fields
 from typing import Any
@@ -70,10 +72,24 @@ def tables(results: None = None) -> str:
     found += ["", "## Keys of answers", "", "| key | answers |", "| --- | --- |"]
     keys: dict[str, set[str]] = {}
     for result in result_classes():
-        for field in fields(result):
-            keys.setdefault(field.name, set()).add(result.__name__.removesuffix("Document"))
+        for key in keys_of(result):
+            keys.setdefault(key, set()).add(result.__name__.removesuffix("Document"))
     found += [f"| `{key}` | {', '.join(sorted(of))} |" for key, of in sorted(keys.items())]
     return "\n".join([*found, ""])
+
+
+def keys_of(result: type[Document]) -> set[str]:
+    """Return the keys of a result's JSON: its fields, or the names that its own ``facts`` adds."""
+    if "facts" not in vars(result):
+        return {field.name for field in fields(result)}
+    source = textwrap.dedent(inspect.getsource(result.facts))
+    own = {field.name for field in fields(result)} if "super().facts()" in source else set[str]()
+    for part in ast.walk(ast.parse(source)):
+        keys = part.keys if isinstance(part, ast.Dict) else []
+        if isinstance(part, ast.Subscript) and isinstance(part.ctx, ast.Store):
+            keys = [part.slice]
+        own |= {str(key.value) for key in keys if isinstance(key, ast.Constant)}
+    return own
 
 
 def _cell(text: str) -> str:
