@@ -69,6 +69,21 @@ def test_a_table_is_read_by_the_titles_of_its_columns(filled: Filled, tmp_path: 
     assert sorted(links(turned)) == sorted((b, a) for a, b in WANTED)
 
 
+def test_numbers_of_columns_are_those_of_the_table(filled: Filled, tmp_path: Path) -> None:
+    rows = [(1.0, "a", 7, "b"), (2.5, "b", 8, "c")]
+    address = filled(rows, "n FLOAT, page TEXT, id INT, target TEXT")
+    numbered = cocite.ingest(database=address, output=tmp_path / "g", columns="4,2")
+    named = cocite.ingest(database=address, output=tmp_path / "h", columns="target,page")
+    assert links(numbered) == links(named)
+    weighted = cocite.ingest(
+        database=address, output=tmp_path / "i", columns="2,4", weight_column=1
+    )
+    same = cocite.ingest(
+        database=address, output=tmp_path / "j", columns="page,target", weight_column="n"
+    )
+    assert weights_of(weighted) == weights_of(same)
+
+
 def test_a_key_is_no_end_of_a_link(filled: Filled, tmp_path: Path) -> None:
     address = filled(columns="id INT, page TEXT, target TEXT, n FLOAT")
     assert links(cocite.ingest(database=address, output=tmp_path / "g")) == WANTED

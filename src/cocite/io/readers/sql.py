@@ -104,6 +104,7 @@ def _read(job: Job) -> Read:
         if not query:
             choose = partial(_places, source, job=job)
             query, titles = _columns_query(connection, address, _LINKS, choose)
+            job = _by_titles(job, titles)
         if address.kind == "duckdb":
             return _by_duckdb(
                 connection, query, source, job, bool(titles) and _guessed(titles, job)
@@ -225,6 +226,13 @@ def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
     named, weight, sides = job.options.columns, job.options.weight, job.options.sides
     found = choose_columns(source.label, names, job.wanted, named, weight, sides, folded=True)
     return [*found.ends, *([] if found.weight is None else [found.weight])]
+
+
+def _by_titles(job: Job, titles: Sequence[str]) -> Job:
+    """Return the job with the columns' titles: their numbers are those of the whole table."""
+    columns = tuple(titles[: job.wanted]) if job.options.columns else ()
+    weight = titles[-1] if job.options.weight else job.options.weight_column
+    return replace(job, options=replace(job.options, columns=columns, weight_column=weight))
 
 
 # -- queries ---------------------------------------------------------------------------
