@@ -367,12 +367,12 @@ class RowsWriter:
     def copy(self, rows: Links) -> None:
         """Append all ``rows`` in chunks; evicts mapped pages."""
         assert rows.weights is not None
-        nothing = rows.neighbors[:0], rows.weights[:0]
-        for low in range(0, rows.nodes, _READ // 8):
-            self.write(np.diff(rows.offsets[low : low + _READ // 8 + 1]), *nothing)
+        nothing, step = (rows.neighbors[:0], rows.weights[:0]), _READ // 8
+        for low in range(0, rows.nodes, step):
+            self.write(np.diff(rows.offsets[low : low + step + 1]), *nothing)
         begin, end = int(rows.offsets[0]), int(rows.offsets[-1])
-        for low in range(begin, end, _READ // 4):
-            piece = slice(low, min(low + _READ // 4, end))
+        for low in range(begin, end, step):
+            piece = slice(low, min(low + step, end))
             self._ids.write(rows.neighbors[piece])
             self._values.write(rows.weights[piece])
             rows.evict()
