@@ -12,7 +12,7 @@ QUICK := tests/test_*.py tests/cli tests/storage tests/runner \
 	tests/graph/test_links.py tests/io/test_readers.py tests/io/test_writers.py \
 	tests/index/test_facts.py tests/index/test_files.py \
 	tests/kernels/test_text.py \
-	tests/measures/test_meeting_weight.py tests/measures/test_settings.py tests/search/test_common.py tests/search/test_filters.py \
+	tests/measures/test_meeting_weight.py tests/measures/test_settings.py tests/search/test_link_measures.py tests/search/test_lists.py \
 	--ignore=tests/cli/test_memory.py
 
 # What make test leaves to make test-all: tests that start processes, draw many samples, or do harm.

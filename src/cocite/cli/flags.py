@@ -361,7 +361,7 @@ def memory_of(process: str) -> Decorator:
 memory = memory_of("the process")
 
 
-class Limits(TypedDict):
+class ResourceLimits(TypedDict):
     """The limits of a command's :class:`Resources`."""
 
     memory: int | None
@@ -373,7 +373,7 @@ def resources(command: Command) -> Any:
 
     @wraps(command)
     def call(*args: Any, memory: int | None, threads: int | None, **parameters: Any) -> Any:
-        return command(*args, limits=Limits(memory=memory, threads=threads), **parameters)
+        return command(*args, limits=ResourceLimits(memory=memory, threads=threads), **parameters)
 
     return memory(threads(call))
 

@@ -228,7 +228,7 @@ class _BlockRows:
         return found
 
 
-class LinkWriter:
+class LinkFileWriter:
     """Writer of a graph's link files, node by node: ``add_rows``, then ``add_links``.
     :func:`link_writer` creates it; afterwards, ``files`` are the manifest's entries.
     """
@@ -271,12 +271,12 @@ class LinkWriter:
 @contextmanager
 def link_writer(
     directory: Path, degrees: NDArray[np.uint32], *, weighted: bool = False
-) -> Iterator[LinkWriter]:
+) -> Iterator[LinkFileWriter]:
     """Write link files into ``directory``. ``degrees`` uint32[nodes], zeros, counts out-links."""
     kinds = {OFFSETS: np.uint64, SOURCES: np.uint32} | ({WEIGHTS: np.float32} if weighted else {})
     with ExitStack() as stack:
         out = {n: stack.enter_context(ArrayWriter(directory / n, k)) for n, k in kinds.items()}
-        yield (writer := LinkWriter(out, degrees))
+        yield (writer := LinkFileWriter(out, degrees))
         writer.add_rows(np.zeros(1))  # the end of the last row
     writer.files = {name: each.finished for name, each in out.items()}
     pieces = (degrees[low : low + _PIECE] for low in range(0, degrees.size, _PIECE))

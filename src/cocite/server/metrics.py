@@ -65,22 +65,22 @@ class Metrics:
     def __init__(self) -> None:
         _bury()
         self._registry = CollectorRegistry()
-        self.requests = self._made(Counter, "requests", "operation", "status")
-        self.seconds = self._made(Histogram, "request_seconds", "operation", buckets=_SECONDS)
-        self.samples = self._made(Histogram, "samples", "index", buckets=_SAMPLES)
-        self.reloads = self._made(Counter, "reloads", "index", "outcome")
-        self.links = self._made(Counter, "links", "index")
+        self.requests = self._metric(Counter, "requests", "operation", "status")
+        self.seconds = self._metric(Histogram, "request_seconds", "operation", buckets=_SECONDS)
+        self.samples = self._metric(Histogram, "samples", "index", buckets=_SAMPLES)
+        self.reloads = self._metric(Counter, "reloads", "index", "outcome")
+        self.links = self._metric(Counter, "links", "index")
         waiting = {"multiprocess_mode": "livemax"}
-        self.links_waiting = self._made(Gauge, "links_waiting", "index", **waiting)
-        self.queue = self._made(Gauge, "queue", multiprocess_mode="livesum")
-        self.share = self._made(Gauge, "samples_share", multiprocess_mode="livemin")
+        self.links_waiting = self._metric(Gauge, "links_waiting", "index", **waiting)
+        self.queue = self._metric(Gauge, "queue", multiprocess_mode="livesum")
+        self.share = self._metric(Gauge, "samples_share", multiprocess_mode="livemin")
         server = "index", "shard", "replica"
         self.shards = {
             name: Gauge(f"cocite_shard_{name}", text, server, registry=self._registry)
             for name, text in _OF_SHARDS.items()
         }
 
-    def _made(self, kind: type[Kind], name: str, *labels: str, **more: Any) -> Kind:
+    def _metric(self, kind: type[Kind], name: str, *labels: str, **more: Any) -> Kind:
         return kind(f"cocite_{name}", _METRICS[name], labels, registry=self._registry, **more)
 
     def requested(self, operation: str, status: int, seconds: float) -> None:

@@ -83,7 +83,7 @@ def evaluate(
     options: EvaluateOptions,
     settings: dict[str, Any],
     output: OutputOptions,
-    limits: flags.Limits,
+    limits: flags.ResourceLimits,
     source: SourceOptions,
     **where: Any,
 ) -> None:
@@ -170,7 +170,7 @@ def tune(
     graph: str,
     output: str | None,
     options: TuneOptions,
-    limits: flags.Limits,
+    limits: flags.ResourceLimits,
     source: SourceOptions,
     show: Show,
     **where: Any,

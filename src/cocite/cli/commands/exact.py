@@ -44,7 +44,7 @@ _UNCONVERGED = "not converged: allow more --max-sweeps, or a larger --tolerance"
 class _RankRequest(NamedTuple):
     options: RankOptions
     target: Target | None
-    limits: flags.Limits
+    limits: flags.ResourceLimits
     cluster: str | None
 
 
@@ -72,7 +72,7 @@ class _RankRequest(NamedTuple):
 def rank(
     graph: str,
     options: RankOptions,
-    limits: flags.Limits,
+    limits: flags.ResourceLimits,
     cluster: str | None,
     output: OutputOptions,
     source: SourceOptions,
@@ -235,7 +235,7 @@ def all_pairs(
     graph: str,
     output: OutputOptions,
     options: AllPairsOptions,
-    limits: flags.Limits,
+    limits: flags.ResourceLimits,
     source: SourceOptions,
     show: Show,
 ) -> None:

@@ -65,7 +65,7 @@ def index(
     graph: str,
     output: str,
     options: IndexOptions,
-    limits: flags.Limits,
+    limits: flags.ResourceLimits,
     cluster: str | None,
     source: SourceOptions,
     show: Show,
@@ -254,7 +254,7 @@ _PAPER = "of Fogaras and Rácz, Scaling link-based similarity search (2005)"
 def plan(
     graph: str,
     options: PlanOptions,
-    limits: flags.Limits,
+    limits: flags.ResourceLimits,
     source: SourceOptions,
     show: Show,
 ) -> None:
@@ -296,7 +296,7 @@ def _refuse_building(index: str) -> None:
             )
 
 
-def _plan_batch(path: str, options: PlanOptions, limits: flags.Limits, show: Show) -> None:
+def _plan_batch(path: str, options: PlanOptions, limits: flags.ResourceLimits, show: Show) -> None:
     from cocite.search import open_index
     from cocite.search.batch.run import plan_related_all
 
@@ -436,7 +436,7 @@ def refresh(
     index: str,
     graph: str,
     options: RefreshOptions,
-    limits: flags.Limits,
+    limits: flags.ResourceLimits,
     cluster: str | None,
     show: Show,
 ) -> None:

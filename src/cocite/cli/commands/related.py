@@ -56,7 +56,7 @@ def related(
     query: QueryOptions,
     unseen: UnseenOptions,
     source: inputs.IndexSource,
-    limits: flags.Limits,
+    limits: flags.ResourceLimits,
     show: Show,
 ) -> None:
     """List the nodes most related to a node; the help is ``_RELATED``."""

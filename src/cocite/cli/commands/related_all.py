@@ -60,7 +60,7 @@ def related_all(
     output: OutputOptions,
     query: BatchOptions,
     source: IndexSource,
-    limits: flags.Limits,
+    limits: flags.ResourceLimits,
     cluster: str | None,
     show: Show,
 ) -> None:
@@ -144,7 +144,7 @@ def summary_text(plan: BatchPlan) -> str:
 
 
 @contextmanager
-def _machines(cluster: str, limits: flags.Limits) -> Iterator[Machines]:
+def _machines(cluster: str, limits: flags.ResourceLimits) -> Iterator[Machines]:
     from cocite.cluster.ray import Cluster
     from cocite.search.batch.run import Machines
 

@@ -165,7 +165,7 @@ def mcp(
     where: AssistantOptions,
     options: ServeOptions,
     source: IndexSource,
-    limits: flags.Limits,
+    limits: flags.ResourceLimits,
 ) -> None:
     """Answer AI assistants over the Model Context Protocol: related nodes, similarities, reasons.
 

@@ -110,7 +110,7 @@ class _SimilarityQuery(NamedTuple):
     output: OutputOptions
     level: ScoreOptions
     source: IndexSource
-    limits: flags.Limits
+    limits: flags.ResourceLimits
     show: Show
 
     def opened(self, path: str, named: Sequence[str] = ()) -> tuple[Index, dict[str, Any]]:

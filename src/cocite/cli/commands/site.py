@@ -39,7 +39,7 @@ _EXAMPLES = 3
 @flags.takes(SiteOptions, "options")
 @flags.resources
 @flags.format
-def site(folder: str, options: SiteOptions, limits: flags.Limits, show: Show) -> None:
+def site(folder: str, options: SiteOptions, limits: flags.ResourceLimits, show: Show) -> None:
     """Add a list of related pages to each page of FOLDER, based on the links between them.
 
     \b
@@ -122,7 +122,7 @@ _WAIT = 250
 @asks
 @flags.resources
 @flags.format
-def watch(watched: str, source: IndexSource, limits: flags.Limits, show: Show) -> None:
+def watch(watched: str, source: IndexSource, limits: flags.ResourceLimits, show: Show) -> None:
     """Keep the index of LINKS, a file of links or a folder of notes, pages or code, up to date.
 
     Rebuild the cached index whenever LINKS changes, so that it is ready for queries with the same

@@ -98,9 +98,9 @@ class ListReader(Reader):
     def _follow(self, node: int, scratch: QueryScratch, form: int, mutual: bool) -> int:
         """Add up the lists that contain each entry of the node's list, in ascending order."""
         arrays = self._holders.arrays, form, mutual, scratch.scores, scratch.used
-        return self._sound(features.gather_rows(*self.listed(node), *arrays))
+        return self._checked(features.gather_rows(*self.listed(node), *arrays))
 
-    def _sound(self, count: int) -> int:
+    def _checked(self, count: int) -> int:
         if count == features.DAMAGED:
             raise self.part.damaged_file("holders.nodes")
         return int(count)
