@@ -349,7 +349,7 @@ def test_threads_and_memory_never_change_a_byte(
         ways.append((memory < 8 * links.edges, isinstance(turned.neighbors.base, np.ndarray)))
         return turned
 
-    monkeypatch.setattr("cocite.index.layouts.rows.making.transpose", seen)
+    monkeypatch.setattr("cocite.index.layouts.rows.build.transpose", seen)
     build(graph, tmp_path / "c", threads=3, memory="180kB", **options)
     assert contents(tmp_path / "c") == expected
     assert ways == [(True, True)]

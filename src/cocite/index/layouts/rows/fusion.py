@@ -31,16 +31,7 @@ from cocite.graph.links import links_of
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.links.build import link_degrees
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
-from cocite.index.layouts.rows.local import (
-    Codes,
-    OldRows,
-    RowArrays,
-    mixed,
-    report_file,
-    staleness,
-    with_old,
-)
-from cocite.index.layouts.rows.making import (
+from cocite.index.layouts.rows.build import (
     READ,
     Making,
     Rows,
@@ -51,6 +42,15 @@ from cocite.index.layouts.rows.making import (
     making,
     pilot,
     plan_rows,
+)
+from cocite.index.layouts.rows.local import (
+    Codes,
+    OldRows,
+    RowArrays,
+    mixed,
+    report_file,
+    staleness,
+    with_old,
 )
 from cocite.index.layouts.rows.neighbors import NearestBuilder
 from cocite.kernels import rows as row_kernels

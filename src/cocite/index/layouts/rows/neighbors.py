@@ -33,7 +33,7 @@ from cocite.graph.blocks import Links, cut_blocks
 from cocite.graph.links import links_of
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
-from cocite.index.layouts.rows.making import (
+from cocite.index.layouts.rows.build import (
     READ,
     Rows,
     columns_of,

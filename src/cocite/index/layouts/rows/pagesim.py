@@ -33,7 +33,7 @@ from cocite.graph.blocks import Links
 from cocite.graph.links import least_transpose, links_of
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
-from cocite.index.layouts.rows.making import Rows, columns_of, empty_rows, pilot, plan_rows
+from cocite.index.layouts.rows.build import Rows, columns_of, empty_rows, pilot, plan_rows
 from cocite.index.layouts.rows.reader import OWN
 from cocite.kernels import features
 from cocite.measures.pagesim import (

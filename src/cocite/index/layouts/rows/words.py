@@ -33,7 +33,7 @@ from cocite.graph.names import Names
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
 from cocite.index.layouts.contract import OldTexts, TextFiles
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
-from cocite.index.layouts.rows.making import columns_of, rows_at
+from cocite.index.layouts.rows.build import columns_of, rows_at
 from cocite.io.readers.tables import texts_of
 from cocite.measures.evidence import floor_text
 from cocite.measures.tfidf import MAX_DF, MIN_DF, WORDS
