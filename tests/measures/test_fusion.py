@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 import cocite
 from cocite import Graph
 from cocite.cluster import in_order
-from cocite.index.layouts.rows import making
+from cocite.index.layouts.rows import build as row_build
 from cocite.index.layouts.rows.fusion_reader import RowsReader
 from cocite.kernels import rows as kernels
 from cocite.measures.fusion import row_sizes
@@ -178,7 +178,7 @@ def test_killed_build_keeps_its_rows(
         if done > share * total:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(making, "in_order", counted)
+    monkeypatch.setattr(row_build, "in_order", counted)
     for share in (0.2, 0.6):
         with pytest.raises(KeyboardInterrupt) as stopped:
             cocite.build(graph, output, measure=measure, progress=partial(stop, share))

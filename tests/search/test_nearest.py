@@ -14,7 +14,7 @@ import cocite
 from cocite import Graph, Index
 from cocite.errors import ResourceError
 from cocite.graph import links as graph_links
-from cocite.index.layouts.rows import making
+from cocite.index.layouts.rows import build as row_build
 from cocite.index.layouts.rows import neighbors as nearest
 from cocite.index.layouts.rows.reader import NearestReader
 from tests.conftest import MakeGraph
@@ -206,7 +206,7 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
     build(graph, tmp_path / "a", direction=direction, threads=1)
     build(graph, tmp_path / "b", direction=direction, threads=3)
     monkeypatch.setattr(nearest, "_MOST_ENTRIES", 200)
-    monkeypatch.setattr(making, "READ", 100)
+    monkeypatch.setattr(row_build, "READ", 100)
     monkeypatch.setattr(graph_links, "_LEAST_BLOCK", 512)
     monkeypatch.setattr(graph_links, "_PIECE", 512)
     monkeypatch.setattr(nearest, "_LEAST_LINKS", 4096)
