@@ -204,6 +204,16 @@ def test_settings_do_not_change_the_measure(here: Path, shell: Shell) -> None:
     assert len(list(folder.glob("index*"))) == 2  # the other one is of what the file was
 
 
+def test_a_measure_that_needs_an_index_gets_one(here: Path, shell: Shell) -> None:
+    query = ["related", "links.tsv", "x", "--format", "json", "--measure", "xjaccard"]
+    found, err = shell([*query, "--samples", "16", "--length", "2"])
+    assert err.endswith("; measure: xjaccard\n")
+    answer = json.loads(found)
+    assert (answer["measure"], answer["settings"]["samples"]) == ("xjaccard", 16)
+    out, err = shell([*query, "--samples", "16", "--length", "2"])
+    assert (out, err.count("unchanged")) == (found, 1)
+
+
 def test_a_file_that_has_changed_is_read_again(here: Path) -> None:
     def names() -> list[str]:
         return list(cocite.Graph.open(entry() / "graph").names)

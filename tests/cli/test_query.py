@@ -433,3 +433,12 @@ def test_textless_draft(links: str, tmp_path: Path, capsys: pytest.CaptureFixtur
     assert capsys.readouterr().err == said
     assert main(["related", links, "--draft", "draft"]) == 0
     assert "no text" not in capsys.readouterr().err
+
+
+def test_node_named_like_an_option_stands_behind_two_hyphens(tmp_path: Path, ask: Ask) -> None:
+    (tmp_path / "l.tsv").write_text("h\t-k\nh\tb\n")
+    graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
+    cocite.build(graph, tmp_path / "i", samples=3, measure="psimrank")
+    code, out, _ = ask("related", tmp_path / "i", "--format", "csv", "--", "-k")
+    assert code == 0
+    assert out.splitlines()[1].startswith("1,b,")

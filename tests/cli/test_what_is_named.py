@@ -137,6 +137,7 @@ def test_cache_info_listed(cached: Path, shell: Shell, capsys: pytest.CaptureFix
     found = json.loads(shell("info --cache --format json").out)
     assert (found["path"], found["because"]) == (str(cached / "copies"), "COCITE_CACHE")
     assert list(found["links"]) == [str(cached / "links.tsv")]
+    assert found["links"][str(cached / "links.tsv")] > 1000
 
 
 @pytest.mark.parametrize(("flags", "left"), [([], 0), (["--links"], 0), (["--remote"], 1)])
