@@ -216,7 +216,7 @@ class NearestBuilder(WholeBuilder):
         holders = columns_of(lists, nodes, self.means.memory - kept, directory)
         scratch = self._scratch(self.lean)
         norms, mutual = (scratch.zeros((nodes, 2), np.float64) for _ in range(2))
-        for low, high in pairwise((0, *cut_blocks(lists, _READ), nodes)):
+        for low, high in pairwise((0, *cut_blocks(lists, _READ // 2), nodes)):  # two are read
             part = slice(low, high + 1)
             listed = lists.offsets[part], lists.neighbors, lists.weights
             held = holders.offsets[part], holders.neighbors, holders.weights
