@@ -185,8 +185,8 @@ def figures(results: dict[str, Any]) -> str:
     z = {(r["pairs"], r["samples"]): f"{r['z']:.1f}" for r in rows}
     none = {(r["pairs"], r["samples"]): f"{100 * r['no error']:.0f} %" for r in rows}
     return (
-        f"PSimRank on wikispeedia, {rows[0]['intervals']:,} intervals per row; `related` with "
-        f"k = 20, median; {results['date']}, {results['machine']}.\n\n{table(rows)}\n\n"
+        f"PSimRank on wikispeedia, {rows[0]['intervals']:,} intervals per row; median time of "
+        f"`related` with k = 20; {results['date']}, {results['machine']}.\n\n{table(rows)}\n\n"
         "If the standard error is not 0, `(score - truth) / stderr` has a standard deviation of "
         f"{z['hits', 100]} for hits and {z['any', 100]} for random pairs at 100 samples, and of "
         f"{z['hits', 1000]} and {z['any', 1000]} at 1,000. The standard error is 0 for "

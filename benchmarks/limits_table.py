@@ -12,7 +12,7 @@ KERNELS = {
     "walk simrank": "5 samples of walks, SimRank (`kernels/walk.py`)",
     "walk psimrank": "5 samples of walks, PSimRank (`kernels/walk.py`)",
     "related": "200 queries of `related` (`kernels/trees.py`)",
-    "similarity": "200,000 pairs and samples of `similarity` (`kernels/trees.py`)",
+    "similarity": "200,000 times `similarity` of a pair in one sample (`kernels/trees.py`)",
     "text": "reading a text of integers into a stored graph (`kernels/integers.py`)",
 }
 """Descriptions of the kernels."""

@@ -27,7 +27,8 @@ DOCS = ROOT / "docs" / "measures.md"
 BEGIN = "<!-- table: python -m benchmarks.measures --write -->"
 END = "<!-- end of table -->"
 TITLES = (
-    "| graph | measure | layout | build | bytes per node | and sample | median | 99th percentile |"
+    "| graph | measure | layout | build | bytes per node | per node per sample | query, median "
+    "| 99th percentile |"
 )
 
 

@@ -24,7 +24,7 @@ COLUMNS: dict[str, Callable[[dict[str, Any]], str]] = {
     "build": lambda r: f"{r['build_s']:.1f} s",
     "walk step": lambda r: "" if r["ns_live_step"] is None else f"{r['ns_live_step']:.0f} ns",
     "index": lambda r: format_size(r["bytes"]),
-    "per node and sample": lambda r: (
+    "per node per sample": lambda r: (
         "" if r["bytes_node_sample"] is None else f"{r['bytes_node_sample']:.2f} B"
     ),
     "peak memory": lambda r: format_size(r["build_peak_bytes"]),

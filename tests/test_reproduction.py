@@ -118,7 +118,7 @@ def test_row_is_printed_not_written(key: str, capsys: pytest.CaptureFixture[str]
     ("command", "shows"),
     [
         ("benchmarks --document", "| cnr-2000 |"),
-        ("benchmarks.performance", "## The web of the papers"),
+        ("benchmarks.performance", "## A web of the papers' size"),
         ("benchmarks.reproduction --document", "## Haveliwala 1999"),
         ("benchmarks.simulator sizes", "| 1 billion pages |"),
     ],

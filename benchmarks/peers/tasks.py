@@ -118,7 +118,7 @@ TASKS = {
         without=NO_SIMRANK,
     ),
     "simrank-source": Task(
-        "SimRank of one source",
+        "Single-source SimRank",
         1e-3,
         "largest difference from our all-pairs result at 1e-9",
         walks.source_exactly,

@@ -34,8 +34,8 @@ rows say so. `--document` prints the stored results. `--write` stores new result
 
 * Sampled results are means over six seeds. Each seed draws its own walks and 400 queries (2,000 on
   cora, all pages on polblogs). Sweeps of a setting use a quarter of these queries, at least 125.
-* `±` is half the width of the 95 % interval (Student's t). Differences are computed per seed, with
-  their interval in brackets.
+* `±` is the half-width of the 95 % confidence interval (Student's t). Differences are computed per
+  seed, with their interval in brackets.
 * Times are processor times of one thread on a shared, busy machine. Compare ratios.
 
 | graph | contents | labels |
@@ -82,14 +82,14 @@ def _short(found: Mapping[str, Any]) -> str:
 Both come from figure 4 of Fogaras and Rácz 2005:
 
 {_bullet(f"PSimRank has a higher Γ than XJaccard. {_sentence(less)}")}
-{_bullet(f"Γ rises with the walk length, from 1 to 10. {_sentence(longer)}")}
+{_bullet(f"Γ rises as walks grow from 1 to 10 steps. {_sentence(longer)}")}
 
 Longer walks give more queries a comparable pair, and the additional queries are harder. This
 partly explains the second result. If queries without a pair count as 0:
 
-{_bullet(f"Γ rises with the walk length. {_sentence(every)}")}
+{_bullet(f"Γ rises as walks grow from 1 to 10 steps. {_sentence(every)}")}
 
-| graph | PSimRank | XJaccard | PSimRank − XJaccard | 10 steps − 1 step | others as 0 |
+| graph | PSimRank | XJaccard | PSimRank − XJaccard | 10 steps − 1 step | without a pair: 0 |
 | --- | --- | --- | --- | --- | --- |
 {table}
 """

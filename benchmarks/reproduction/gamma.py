@@ -1,8 +1,8 @@
 """Sibling Gamma by path length, decay and number of samples: figures of Fogaras and Rácz.
 
 Figure 1 of *A scalable randomized method ...* (2004), figure 4 of *Scaling link-based similarity
-search* (2005). The papers judge crawls by the Open Directory; neither is available. Here the same
-judge (``cocite/evaluation/judge.py``) uses other graphs and labels:
+search* (2005). The papers evaluate crawls by the Open Directory; neither is available. Here the
+same figure (``cocite/evaluation/judge.py``) uses other graphs and labels:
 
     wikispeedia   articles, by their categories                                    3 levels
     web           generated pages, by the topics of their hosts

@@ -97,8 +97,8 @@ def _robustness(measured: Measured) -> tuple[str, str]:
     return (
         each(lines) + "<br>(1,000 pages added to cnr-2000; without them, both scores are 0. An "
         "average page has a PageRank of 1)",
-        f"the effect is below the farm's PageRank: {grows(holds)}<br>structure does not raise it: "
-        f"{grows(same)}<br>The bound does not keep the target off the list",
+        f"the effect is below the farm's PageRank: {grows(holds)}<br>structure does not raise "
+        f"the PageRank: {grows(same)}<br>The bound does not keep the target off the list",
     )
 
 
@@ -126,11 +126,11 @@ PAPER_002 = Paper(
     "002",
     "Lin, King and Lyu 2006",
     "PageSim: a novel link-based similarity measure for the World Wide Web",
-    "Δ(A, T) is the mean TF-IDF similarity of a page's text and those of its T best hits. The "
+    "Δ(A, T) is the mean TF-IDF similarity of a page's text and the texts of its T best hits. The "
     "paper's 20,000 pages of one department are not available. We use the articles of wikispeedia "
-    "and the 250 linked pages of git's HTML manual, which is small enough for r = n − 1. Paths are "
-    "cut below a hundred-thousandth of an average page's PageRank. SimRank uses 1,000 samples per "
-    "seed. Each seed has 400 queries, or all pages if there are fewer.",
+    "and the 250 linked pages of git's HTML manual; the manual is small enough for r = n − 1. "
+    "Paths are cut below a hundred-thousandth of an average page's PageRank. SimRank uses 1,000 "
+    "samples per seed. Each seed has 400 queries, or all pages if there are fewer.",
     (
         Row(
             "002.figure1",
@@ -142,7 +142,7 @@ PAPER_002 = Paper(
         Row(
             "002.figure2",
             "Figure 2",
-            "at r = n − 1 the curves of d are very close; d = 0.5 is best; they fall with T",
+            "at r = n − 1, the curves for all d are very close and fall with T; d = 0.5 is best",
             _NEEDS,
             _decay,
         ),
@@ -158,14 +158,14 @@ PAPER_002 = Paper(
             "002.robustness",
             "Section 5.3, robustness",
             "a link farm that links to two pages raises their score by less than the farm's "
-            "PageRank, which its structure does not raise",
+            "PageRank; the farm's structure does not raise this PageRank",
             ("farm",),
             _robustness,
         ),
         Row(
             "002.trust",
             "Section 5.3, extended",
-            "not in the paper: the same farm by TrustRank and spam mass (`docs/pagerank.md`)",
+            "not in the paper: TrustRank and spam mass of the same farm (`docs/pagerank.md`)",
             ("farm",),
             _trust,
         ),

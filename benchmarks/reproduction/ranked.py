@@ -55,8 +55,8 @@ def _penalty(measured: Measured) -> tuple[str, str]:
         holds[name] = times >= 100
     return (
         each(lines)
-        + "<br>(1, 2, 4 blocks; memory sizes are scaled to our Dest, as 256, 64 and 32 MB "
-        "to the paper's 72 MB; shuffled: nodes in random order; estimated: a replay counts the "
+        + "<br>(1, 2, 4 blocks; memory sizes are in proportion to our Dest, as 256, 64 and 32 MB "
+        "are to the paper's 72 MB; shuffled: nodes in random order; estimated: a replay counts the "
         f"4 kB pages read or written, {1e6 * page:.0f} μs each on this disk)",
         f"two orders of magnitude or more: {grows(holds)}<br>In URL order, most links lead to "
         "nearby nodes, which avoids most disk accesses",
@@ -74,7 +74,9 @@ def _growth(measured: Measured) -> tuple[str, str]:
             + ", ".join(f"{g:.3f}" for g in growth)
         )
         holds[name] = 0 <= growth[1] <= growth[2] <= 0.28
-    return each(lines), grows(holds) + ", and ε is smaller, as no source or degree is repeated"
+    return each(lines), (
+        grows(holds) + ", and ε is smaller, because no source or degree is repeated"
+    )
 
 
 def _precision(measured: Measured) -> tuple[str, str]:
@@ -187,22 +189,22 @@ PAPER_004 = Paper(
         Row(
             "004.figure8",
             "Figure 8",
-            "after 50 iterations most of the top nodes have their rank after 100",
+            "after 50 iterations, most of the top nodes have the rank that they have after 100",
             ("orders",),
             _positions,
         ),
         Row(
             "004.figure9",
             "Figure 9",
-            "after 25 iterations the top lists agree very closely with those after 100",
+            "after 25 iterations, the top lists agree very closely with the lists after 100",
             ("orders",),
             _tops,
         ),
         Row(
             "004.figure10",
             "Figures 10 and 11",
-            "within the results of two queries (1,567 and 19,341 pages) the order after 10 "
-            "iterations agrees fairly well with that after 100",
+            "within the results of two queries (1,567 and 19,341 pages), the order after 10 "
+            "iterations agrees fairly well with the order after 100",
             ("orders",),
             _queries,
         ),

@@ -54,7 +54,7 @@ def unavailable(key: str, figure: str, printed: str, why: str) -> Row:
 
 
 def over_seeds(values: Sequence[float], digits: int = 3) -> str:
-    """Return the mean over seeds and half the width of its 95 % interval, as text."""
+    """Return the mean over seeds and the half-width of its 95 % interval, as text."""
     value, _, high = mean(values)
     return f"{value:,.{digits}f} ± {high - value:,.{digits}f}".replace("-", "−")
 
@@ -76,7 +76,7 @@ def each(parts: Mapping[str, str]) -> str:
 
 
 def decided(differences: Mapping[str, Sequence[float]]) -> str:
-    """Return on which graphs the differences are above 0, judged by their intervals over seeds."""
+    """Return on which graphs the differences are above 0, by their intervals over seeds."""
     intervals = {name: mean(values) for name, values in differences.items()}
     right = [name for name, found in intervals.items() if found.low > 0]
     wrong = [name for name, found in intervals.items() if found.high < 0]

@@ -35,7 +35,7 @@ def _sparse(measured: Measured) -> tuple[str, str]:
     return (
         each(lines) + "<br>(* does not reach the accuracy of 0.05)",
         f"the paper's method is four times as fast as partial sums: {grows(holds['four'])}<br>"
-        f"twice as fast as low rank: {grows(holds['twice'])}<br>Our default (gauss-seidel) is "
+        f"twice as fast as low rank: {grows(holds['twice'])}<br>our default (gauss-seidel) is "
         f"{plain['psum'] / plain['gauss-seidel']:.0f} times as fast as partial sums at 4,000, "
         "mostly for other reasons (`docs/exact.md`)",
     )
@@ -88,7 +88,7 @@ def _best_omega(measured: Measured) -> tuple[str, str]:
             least = min(by.values())
             best = [w for w, s in by.items() if s == least]
             name = f"{graph}, {accuracy}"
-            lines[name] = f"{least} sweeps at ω {', '.join(best)}"
+            lines[name] = f"{least} sweep{'s' * (least != 1)} at ω {', '.join(best)}"
             holds[name] = any(1.2 <= float(w) <= 1.4 for w in best)
     return each(lines), grows(holds)
 
@@ -191,8 +191,8 @@ def _space(measured: Measured) -> tuple[str, str]:
     ratio = last["SVD-SR (svd, rank 50)"] / last["PSUM-SR (psum)"]
     least = _least(_ran(measured, "measured"))
     return each(_on_dblp(measured, show)), (
-        f"SOR-SR takes less than PSUM-SR, both within the accuracy: {least}<br>"
-        f"SVD-SR needs far more than PSUM-SR later: **no**: {ratio:.2f} times as much at 98-07 "
+        f"SOR-SR uses less than PSUM-SR, both within the accuracy: {least}<br>"
+        f"SVD-SR uses far more than PSUM-SR later: **no**: {ratio:.2f} times as much at 98-07 "
         "with rank 50, without usable scores"
     )
 
@@ -232,10 +232,11 @@ def _table7(measured: Measured) -> tuple[str, str]:
 
 def _wikipedia(measured: Measured) -> tuple[str, str]:
     rows = [r for r in measured["exact table7"] if r["graph"].startswith("generated")]
-    lines = {r["method"]: f"{r['sweeps to 0.1']} sweeps to 0.1" for r in rows}
-    return each(
-        lines
-    ), "**no**: SOR takes more sweeps here. Hours cannot be compared, as the graph is not available"
+    lines = {r["method"]: f"sweeps to 0.1: {r['sweeps to 0.1']}" for r in rows}
+    return each(lines), (
+        "**no**: SOR takes more sweeps here. Hours cannot be compared, because the graph is not "
+        "available"
+    )
 
 
 def _order(measured: Measured) -> tuple[str, str]:
@@ -309,7 +310,7 @@ PAPER_003 = Paper(
         Row(
             "003.figure6f",
             "Figure 6f",
-            "of 25 blocks, those on the diagonal get most links",
+            "of 25 blocks, the diagonal blocks get most links",
             ("exact sparsity",),
             _sparsity,
         ),
@@ -323,8 +324,8 @@ PAPER_003 = Paper(
         Row(
             "003.figure7b",
             "Figure 7b",
-            "memory on DBLP: SOR-SR takes least; SVD-SR takes as much as PSUM-SR at 98-99, and far "
-            "more later",
+            "memory on DBLP: SOR-SR uses the least; SVD-SR uses as much as PSUM-SR at 98-99, and "
+            "far more later",
             ("exact space",),
             _space,
         ),

@@ -1,9 +1,9 @@
-"""PageSim judged by texts: figures 1 to 4 of Lin, King and Lyu 2006.
+"""PageSim evaluated by texts: figures 1 to 4 of Lin, King and Lyu 2006.
 
 The paper uses 20,000 pages of a department's site. We use the articles of wikispeedia, and the 272
-HTML pages of git's manual, which are few enough for r = n - 1.
+HTML pages of git's manual, few enough for r = n - 1.
 
-Every figure is measured with six seeds, which draw their own queries and walks.
+Every figure is measured with six seeds; each seed draws its own queries and walks.
 
 Cost: a few minutes of processor time, mostly for texts and lists of wikispeedia.
 """

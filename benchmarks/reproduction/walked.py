@@ -257,7 +257,7 @@ def _lengths(measured: Measured) -> tuple[str, str]:
         shares = ", ".join(f"{mean(one['queries with a pair'][v]).value:.0%}" for v in shown)
         lines[name] = (
             f"{_shown(some, shown)} over the {shares} of the queries that have a comparable pair "
-            f"(10 − 1: {between(apart(some['10'], some['1']))}); others counted as 0: "
+            f"(10 − 1: {between(apart(some['10'], some['1']))}); others as 0: "
             f"{_shown(every, shown)} ({between(apart(every['10'], every['1']))})"
         )
     verdicts = (
@@ -317,8 +317,8 @@ def _trees(measured: Measured) -> tuple[str, str]:
     return (
         each(lines) + f"<br>(ℓ = {', '.join(shown)}; 20 samples per seed)",
         f"PSimRank's trees are larger: {decided(holds)}<br>mean size as published: **no**: trees "
-        "are small compared with the graph, but ten times as large as published, on graphs with a "
-        "240th of the pages",
+        "are small compared with the graph, but ten times as large as published, although the "
+        "graphs have a 240th of the pages",
     )
 
 
@@ -332,7 +332,7 @@ def _sizes(measured: Measured) -> tuple[str, str]:
     }
     four = over_seeds(found["xjaccard 4"], 2)
     return (
-        each(lines) + f"<br>(per node and sample; cnr-2000, ℓ = 10; XJaccard at ℓ = 4: {four})",
+        each(lines) + f"<br>(per node per sample; cnr-2000, ℓ = 10; XJaccard at ℓ = 4: {four})",
         f"within 10 %: {grows(holds)}",
     )
 
@@ -341,7 +341,7 @@ def _kept(measured: Measured) -> tuple[str, str]:
     here, printed = measured["sizes"]["kept"], 200e6 / 218_720 / 100
     return (
         f"a tenth of the pages of cnr-2000 (`--only-nodes`): {over_seeds(here, 2)} bytes per "
-        f"stored page and sample, published {printed:.1f}",
+        f"stored page per sample, published {printed:.1f}",
         f"within 15 %: {grows({'cnr-2000': abs(mean(here).value / printed - 1) < 0.15})}",
     )
 
@@ -409,7 +409,7 @@ PAPER_001 = Paper(
             "001.figure5",
             "Figure 5",
             "on 80 million pages, trees have 100 to 200 pages on average, and at most 10,000 to "
-            "20,000; PSimRank's are larger",
+            "20,000; PSimRank's trees are larger",
             ("trees",),
             _trees,
         ),

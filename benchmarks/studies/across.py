@@ -326,11 +326,9 @@ def across_tables(across: Across) -> list[ReportTable]:
 
 
 def _by(across: Across) -> str:
-    chosen = [
-        f"{s}: {some:,} for choosing, {others:,} for judging"
-        for s, (some, others) in _chosen(across)
-    ]
-    return f"Queries: {'; '.join(chosen)}." if chosen else ""
+    chosen = [f"{s} {some:,}, {others:,}" for s, (some, others) in _chosen(across)]
+    listed = "; ".join(chosen)
+    return f"Queries to choose settings, and to evaluate: {listed}." if chosen else ""
 
 
 def _chosen(across: Across) -> list[tuple[str, tuple[int, int]]]:
