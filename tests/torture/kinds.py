@@ -42,7 +42,7 @@ KINDS: dict[str, Kind] = {
         fill_disks,
     ),
     "power": Kind(
-        "After a power failure, the old or the new output exists, complete",
+        "After a power failure, either the old or the new output exists, and is complete",
         "unsynced blocks and names are lost or reordered at any moment of each operation; after "
         "some of these failures the command runs again",
         lose_all_power,
@@ -71,13 +71,14 @@ KINDS: dict[str, Kind] = {
     ),
     "databases": Kind(
         "An untrusted database gives access to its own content, and to no other file",
-        "views that read files, settings and secrets, in every way that cocite reads a database; "
+        "views that try to read files, settings and secrets, for every way that cocite reads a "
+        "database; "
         "damaged and truncated files",
         open_databases,
     ),
     "names": Kind(
         "A file name is read literally, whatever characters it contains",
-        "names that look like patterns, quotes or URLs, beside files that they would match",
+        "names that look like patterns, quotes or URLs, next to files that they would match",
         name_files,
     ),
     "arrays": Kind(
@@ -88,19 +89,19 @@ KINDS: dict[str, Kind] = {
     ),
     "facts": Kind(
         "The same holds for any manifest",
-        "other values, types and nesting for each of its keys, with the same commands",
+        "other values, types and nesting replace those of each key; then the same commands run",
         partial(harm_stores, facts.harms),
     ),
     "planted": Kind(
         "The cache of links returns only entries for exactly the requested content and user, and "
-        "reads no file that an entry names",
+        "opens no file that an entry refers to",
         "entries from other users or for other content, symbolic links, and forged metadata",
         plant_caches,
     ),
     "archives": Kind(
         "Untrusted archives are unpacked within bounds, and only into a scratch folder",
         "archives with links, devices, sparse files, duplicate or absolute names or names with .., "
-        "huge or nested members, and damage; files beside them are compared",
+        "huge or nested members, and damage; neighboring files must be unchanged",
         attack_archives,
     ),
     "xml": Kind(

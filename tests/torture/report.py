@@ -37,12 +37,12 @@ class Ran:
         sums = {kind: Row.sum([*rows.values()]) for kind, rows in self.rows.items()}
         all_of = Row.sum([*sums.values()])
         lines = [
-            f"Of a run of {self.seconds / 60:.0f} minutes, {datetime.now(UTC):%Y-%m-%d}, Python "
-            f"{platform.python_version()}, seed {self.seed}: {all_of.injected:,} faults, "
+            f"Results of a {self.seconds / 60:.0f}-minute run, {datetime.now(UTC):%Y-%m-%d}, "
+            f"Python {platform.python_version()}, seed {self.seed}: {all_of.injected:,} faults, "
             f"{len(all_of.lost):,} lost.",
             "",
-            "| promise | how it is attacked | `tests/torture/` | faults injected | survived | told "
-            "| lost |",
+            "| promise | how it is attacked | `tests/torture/` | faults injected | survived "
+            "| reported | lost |",
             "| --- | --- | --- | ---: | ---: | ---: | ---: |",
         ]
         for kind, row in sums.items():
@@ -52,7 +52,7 @@ class Ran:
                 f"| {row.injected:,} "
                 f"| {row.survived:,} | {row.told:,} | {len(row.lost):,} |"
             )
-        lines += ["", "What was attacked, and how often:", ""]
+        lines += ["", "Number of attacks by target:", ""]
         for kind, rows in self.rows.items():
             some = [f"{name} {row.injected:,}" for name, row in rows.items()]
             lines.append(f"* `{kind}`: {'; '.join(some)}.")
