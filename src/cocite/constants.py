@@ -3,7 +3,7 @@
     NOWHERE     2**32 - 1   no node or position (uint32): an ended walk, a head without a parent
     NEVER       255         no first meeting (uint8)
     ONE         2**48       1 in fixed point; 65,535 samples add up without exceeding 64 bits
-    GRAINS      10**12      fixed-point units per 1; scores are rounded to them
+    GRAINS      10**12      grains per 1: scores are rounded to whole grains, multiples of 1e-12
     UNFINISHED  -2**62      result of a kernel that paused to check for interruptions
     MAX_LENGTH  15          steps of the longest walk; a meeting time fits in four bits
 
@@ -46,13 +46,15 @@ class Step(Enum):
     UNIFORM = "uniform"
     """SimRank: each node draws an in-neighbor uniformly and independently."""
     ARGMIN = "argmin"
-    """PSimRank: the in-neighbor that comes first in a random order, shared by all nodes."""
+    """PSimRank: each node takes the in-neighbor that comes first in a shared random order."""
     COMPACT = "compact"
     """Compact SimRank: each node draws one in-neighbor uniformly, for all steps."""
     WEIGHTED = "weighted"
     """SimRank on weighted links: each node draws an in-neighbor by weight, independently."""
     CLOCK = "clock"
-    """PSimRank on weighted links: the in-neighbor whose clock, paced by weight, rings first."""
+    """PSimRank on weighted links: each node takes the in-neighbor whose clock, with the weight as
+    its rate, rings first.
+    """
 
     @property
     def weighted(self) -> bool:

@@ -4,7 +4,7 @@
         index.related("Zebra")         raises QueryTimeout after 10 s
 
 Kernels cannot be interrupted, so queries call ``check`` between kernels; a check costs 0.1 µs.
-Computations whose results later queries reuse, such as PageRanks, ignore the deadline.
+Computations that later queries reuse, such as PageRanks, ignore the deadline.
 """
 
 from __future__ import annotations

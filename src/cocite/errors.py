@@ -7,7 +7,7 @@
     ├── InputError              invalid input
     │   └── MalformedRow        one row of an edge list: file, line, content
     ├── StoreError              a graph or index on disk
-    │   ├── NotAStore           a missing path, or one with other contents
+    │   ├── NotAStore           a missing path, or a path that is not a store
     │   ├── Damaged             a missing, truncated or altered file
     │   ├── WrongFormat         written by a release with another format
     │   ├── OutputExists        the output already exists
@@ -16,7 +16,7 @@
     ├── QueryTimeout            a query that exceeded its time limit
     ├── ClusterError            a cluster that is unreachable or cannot do the work
     │   └── WorkerLost          a task that failed after all retries
-    └── ResourceError           not enough memory, disk space or ids
+    └── ResourceError           not enough memory, disk space or node ids
 
 A message states what was found, what is allowed, and what to do. The command line prints it and
 exits with ``exit_code``; all other exceptions print a traceback.
@@ -80,8 +80,9 @@ class UsageError(CociteError, ValueError):
 
 
 class UnknownNode(UsageError, KeyError):
-    """No node has this name. ``suggestions`` are similar names, ``titled`` has (name, title) of
-    nodes whose titles contain it, and ``note`` adds details, such as which pages an index has.
+    """No node has this name. ``suggestions`` are similar names, ``titled`` has the (name, title)
+    pairs of nodes whose titles contain the name, and ``note`` adds details, such as which pages an
+    index has.
     """
 
     def __init__(
@@ -189,4 +190,4 @@ class WorkerLost(ClusterError):
 
 
 class ResourceError(CociteError):
-    """There is not enough memory, disk space or node ids."""
+    """Not enough memory, disk space, or node ids."""

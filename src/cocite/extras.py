@@ -23,7 +23,9 @@ class MissingLibrary(UsageError):
 
 
 def need(module: str, purpose: str, extra: str | None = None) -> Any:
-    """Import a module of ``extra`` (default: from a table); raises :class:`MissingLibrary`."""
+    """Import a module that ``extra`` installs (default: see a table); raise
+    :class:`MissingLibrary`.
+    """
     try:
         return import_module(module)
     except ImportError as error:

@@ -84,7 +84,7 @@ def _in_notebook() -> bool:
 
 @contextmanager
 def showing(what: str, form: str = "") -> Iterator[Report]:
-    """Show ``what`` in the progress line; yield a callback, whose arguments ``form`` formats."""
+    """Show ``what`` in the progress line; yield a callback. ``form`` formats its arguments."""
     with _Shown.lock:
         seen = sys.stderr is not None and (sys.stderr.isatty() or _in_notebook())
         mine = _Shown.line is None and _Shown.on and seen

@@ -1,8 +1,8 @@
 """Threads and memory budgets of a run; sizes and times as text.
 
 Entry points measure the available memory once and pass :class:`Resources` down. The default budget
-is half of it. Available is the least of three amounts: what the machine can allocate without
-swapping, and what the limits of the control group and the address space (``ulimit -v``) leave.
+is half of the available memory: the minimum of what the machine can allocate without swapping, what
+the cgroup limit leaves, and what the address space limit (``ulimit -v``) leaves.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _reserved: ContextVar[int] = ContextVar("reserved", default=0)
 READERS_MEMORY = 116_000_000
 """Additional memory for the code of DuckDB and of file readers."""
 _DATABASE, _LEAST_DATABASE = READERS_MEMORY + (80 << 20), 80 << 20
-"""Memory of an ingest beyond DuckDB's limit, with rows in transit; the lowest limit for DuckDB."""
+"""Memory of an ingest beyond DuckDB's limit, including buffered rows; minimum limit for DuckDB."""
 _MAPPED = 500 << 20
-"""Address space that libraries and thread stacks reserve and hardly use."""
+"""Address space that libraries and thread stacks reserve but hardly use."""
 _UNLOADED = "failed to map segment", "cannot allocate memory"
 """Messages of the dynamic loader if a library does not fit into memory."""
 
 MOST_THREADS = 1024
-"""More threads than machines have cores, and fewer than systems allow."""
+"""Maximum number of threads: more than machines have cores, but fewer than systems allow."""
 
 _MMAP_THRESHOLD = -3
 """M_MMAP_THRESHOLD of malloc.h."""
@@ -155,7 +155,8 @@ def checked_threads(threads: int | None) -> int:
 
 
 def budget(memory: str | int | None) -> int:
-    """Return the bytes for data: ``memory``, by default half of what is available, minus the base.
+    """Return the bytes for data: ``memory``, by default half of what is available, minus
+    PROCESS_MEMORY.
 
     Raises :class:`UsageError` for an invalid size, and :class:`ResourceError` if no memory is
     available or ``memory`` exceeds the address space.
@@ -233,7 +234,7 @@ def _addresses_available() -> list[int]:
 
 
 def _control_group_available() -> list[int]:
-    """Return the memory left in this process's control groups; file cache counts as free."""
+    """Return the memory left in this process's cgroups; file cache counts as free."""
     found = []
     for group, (limit, usage, cache) in _control_groups():
         try:
@@ -249,7 +250,7 @@ def _control_group_available() -> list[int]:
 
 
 def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
-    """Return (directory, names of limit, usage and cache) for each group, outermost last."""
+    """Return (directory, file names of limit, usage and cache) for each cgroup, outermost last."""
     try:
         lines = _OWN_GROUPS.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -272,9 +273,10 @@ def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
 class Resources:
     """Limits of a run.
 
-    ``memory`` is the bytes for data; ``total``, like ``--memory``, includes the process. Builds
-    save after every ``shard`` samples. One of ``blocks`` blocks of the graph is in memory at a
-    time; if ``external``, other state is on disk. ``disk`` is the bytes for scratch, 0 if unknown.
+    ``memory`` is the memory for data in bytes; ``total``, like ``--memory``, adds the process's
+    own. Builds save after every ``shard`` samples. One of ``blocks`` blocks of the graph is in
+    memory at a time; if ``external``, other state is on disk. ``disk`` is the disk space for
+    scratch files in bytes, 0 if unknown.
     """
 
     threads: int
@@ -308,7 +310,7 @@ class Resources:
 
     @property
     def cut(self) -> bool:
-        """Return whether an option divides the work, which only builds of samples support."""
+        """Return whether an option divides the work; only sampled builds support such options."""
         return self.shard is not None or self.blocks is not None or self.external
 
     def up_to(self, threads: int) -> Resources:

@@ -3,7 +3,8 @@
 A :class:`Document` is a frozen dataclass with two machine-readable forms:
 
 * ``to_json()`` returns plain JSON values; NaN becomes null.
-* ``rows()`` returns a table, by default with a row per fact. Nested facts are ``outer_inner``.
+* ``rows()`` returns a table, by default with a row per fact. Nested facts are named
+``outer_inner``.
 
 :class:`Writable` adds ``write(file)`` and ``write_to(database)``.
 """
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class ResultRows(NamedTuple):
-    """A table: column titles, and rows of values. Missing values are None."""
+    """A table: column names, and rows of values. Missing values are None."""
 
     titles: Sequence[str]
     rows: Iterable[Sequence[Any]]
@@ -39,7 +40,7 @@ class Document:
     """A result with facts, by default its fields."""
 
     def facts(self) -> dict[str, Any]:
-        """Return the facts by title; values may be dataclasses and named tuples."""
+        """Return the facts by name; values may be dataclasses and named tuples."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def to_json(self) -> dict[str, Any]:
@@ -173,7 +174,7 @@ class Writable:
         overwrite: bool = False,
         safe: bool = False,
     ) -> Path:
-        """Write the result to a file, which appears once it is complete.
+        """Write the result to a file. The file appears once complete.
 
         The extension or ``kind`` selects the format: ``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``
         or ``.arrow``, and ``.npy`` for values by id. In CSV and TSV, ``safe`` puts an apostrophe
@@ -221,14 +222,14 @@ class NodeTable(Writable):
     """A result that is a table of names and numbers."""
 
     _named: ClassVar[tuple[str, ...]]
-    """Titles of the columns with names."""
+    """Names of the columns that hold node names."""
 
     def __dir__(self) -> list[str]:
         return [name for name in super().__dir__() if not name.startswith("_")]
 
     @abstractmethod
     def _columns(self) -> dict[str, Any]:
-        """Return the columns by title, lists or arrays."""
+        """Return the columns by name, as lists or arrays."""
 
     def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame``."""

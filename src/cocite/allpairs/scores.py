@@ -61,7 +61,7 @@ class ExactConvergence:
 
     ``change`` is the largest change of an entry in the last sweep. More sweeps reduce
     ``iteration_error``, double precision reduces ``rounding_error``, and a smaller threshold
-    reduces ``pruning_error``. ``converged`` is whether their sum, ``error_bound``, is within the
+    reduces ``pruning_error``. ``converged`` says whether their sum, ``error_bound``, is within the
     requested accuracy; ``reason`` is why the iteration ended.
     """
 
@@ -89,7 +89,7 @@ class ExactSweep:
 
 @dataclass(frozen=True)
 class Bounds:
-    """Error bounds of a method; ``steps`` is whether it is the plain iteration."""
+    """Error bounds of a method; ``steps`` says whether it is the plain iteration."""
 
     decay: float
     omega: float

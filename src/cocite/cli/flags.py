@@ -42,7 +42,7 @@ Decorator = Callable[[Any], Any]
 
 
 def _meeting_weight(value: str | list[float]) -> str | list[float]:
-    """Return the numbers in a file; return other text unchanged, as it depends on the walks."""
+    """Return the numbers in a file; return other text unchanged: it depends on the walks."""
     if not isinstance(value, str) or value == "hitting" or not Path(value).is_file():
         return value
     try:

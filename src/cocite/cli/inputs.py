@@ -1,7 +1,7 @@
 """Inputs of commands: a stored index or graph, or links, for which both are built and cached.
 
 With an index, only query settings can be chosen; with a graph or links, build settings also. Other
-options are refused. Notes on standard error say how links were read, and how to correct that.
+options are refused. Notes on standard error say how links were read, and how to correct mistakes.
 """
 
 from __future__ import annotations
@@ -310,9 +310,11 @@ def _typed_here() -> set[str]:
 
 
 def report_inputs(graph: Graph, typed: Callable[[str], str] = str, links: bool = True) -> None:
-    """Print how ``links`` and titles were read, what was skipped, and examples of each side.
+    """Print how the input files (links if ``links`` is true, and titles) were read, what was
+    skipped, and example nodes of each side.
 
-    ``typed`` returns what to type for an option of ``cocite ingest`` that corrects the reading.
+    ``typed`` maps an option of ``cocite ingest`` to the text to type for this command, to correct a
+    wrong guess.
     """
 
     def hint(line: str) -> None:
@@ -481,7 +483,7 @@ def narrowing(measure: Measure, settings: Mapping[str, object]) -> str:
 
 @contextmanager
 def preparing(index: Index, refine: bool) -> Iterator[None]:
-    """Show the preparation of refined answers; if not supported, say what narrows intervals."""
+    """Show the preparation of refined answers; if unsupported, say what narrows intervals."""
     if refine and index.refiner is None:
         option = "--refine" if is_set("refine") else "--target-error"
         measure = index.stored.measure

@@ -132,7 +132,7 @@ class _LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Resolve a command. For an unknown one, suggest names; for a file, a command line."""
+        """Resolve a command. For an unknown name, suggest commands; for a file, a command line."""
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
             if os.path.exists(args[0]):
                 asked = shlex.join(["cocite", "related", *args])
@@ -318,7 +318,7 @@ def _by_option(given: list[str], message: str) -> str:
 
 
 def _of_ingest(error: click.NoSuchOption) -> str | None:
-    """Return advice if the option is one of ``cocite ingest``, or None."""
+    """Return advice if the option belongs to ``cocite ingest``, or None."""
     from cocite.cli.commands.ingest import ingest
 
     known = {name for option in ingest.params for name in option.opts}

@@ -2,8 +2,8 @@
 
 To add a format, write a function that takes a :class:`Reply`, and add it to ``OUTPUTS``.
 
-Names are never truncated, so that they can be copied; the titles before them may be. Widths are in
-terminal columns: a character occupies none, one or two.
+Names are never truncated, so that they can be copied; the titles before them may be truncated.
+Widths are in terminal columns: a character occupies none, one or two.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def names_text(
     optional: Sequence[Sequence[str]] = (),
     least: int = _LEAST,
 ) -> str:
-    """Return a table whose last column is names, of which only ``least`` columns must fit.
+    """Return a table whose last column holds names; ``least`` terminal columns must fit.
 
     ``named`` are the titles of pages, shown before their names. On a narrow terminal, ``optional``
     columns are dropped in order, and a note lists them.
@@ -265,7 +265,7 @@ def defaults_text(found: object) -> dict[str, str]:
 
 
 def texts_in_words(texts: Mapping[str, int] | None, nodes: int) -> str:
-    """Describe how many ``nodes`` have texts, and how many words these have."""
+    """Describe how many ``nodes`` have texts, and how many words the texts have."""
     if not texts:
         return ""
     return f"of {texts['pages']:,} of the {nodes:,} pages, {texts['words']:,} words"

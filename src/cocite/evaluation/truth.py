@@ -124,7 +124,7 @@ _PAGES, _HITS, _LABELS = 3, 10, 3
 
 @dataclass(frozen=True)
 class ExampleHit:
-    """A hit; ``alike`` is whether it shares a label with the page, None without labels."""
+    """A hit; ``alike`` says whether it shares a label with the page, None without labels."""
 
     name: str
     score: float

@@ -33,8 +33,8 @@ def rows_fault(
     """Describe the first fault in rows of neighbors, or return "".
 
     Offsets must ascend from 0 to the number of neighbors. Neighbors must be below ``bound`` and
-    ascend strictly within a row; with ``twice``, they may occur twice. Reads both arrays once, in
-    chunks, and releases mapped memory.
+    ascend strictly within a row; with ``twice``, a neighbor may occur twice. Reads both arrays
+    once, in chunks, and releases mapped memory.
     """
     if int(offsets[0]) != 0 or int(offsets[-1]) != neighbors.size:
         return "row offsets do not span the data"
@@ -71,8 +71,7 @@ def are_positive(weights: NDArray[np.float32]) -> bool:
 @dataclass(frozen=True)
 class Links:
     """Rows of neighbors: ``offsets`` uint64[nodes + 1], ``neighbors`` uint32[edges] and ``weights``
-    float32[edges], or None. ``back`` are the transposed links for walks in both directions, or
-    None.
+    float32[edges], or None. ``back`` is the transposed links for walks in both directions, or None.
     """
 
     offsets: NDArray[np.uint64]
@@ -183,8 +182,8 @@ def cut_blocks(
 ) -> tuple[int, ...]:
     """Return the cuts into blocks of at most ``block`` bytes, unless a single node exceeds that.
 
-    A node takes ``beside`` bytes in addition to its rows, in the links and their ``back``. A link
-    takes ``link`` bytes, by default those of its neighbor and weight.
+    A node takes ``beside`` bytes in addition to its rows in the links and in ``back``. A link takes
+    ``link`` bytes, by default the size of a neighbor and a weight.
     """
     rows = _BlockRows(links, _OFFSET + beside, link or links.link_bytes)
     cuts: list[int] = []
@@ -241,7 +240,7 @@ class LinkFileWriter:
         """Number of links so far."""
 
     def add_rows(self, begins: NDArray[Any]) -> None:
-        """Append rows that begin at ``begins`` in the links to be added next."""
+        """Append rows; ``begins`` are their offsets in the links that are added next."""
         self._out[OFFSETS].write(begins.astype(np.uint64) + np.uint64(self.edges))
 
     def add_links(

@@ -1,12 +1,13 @@
 """Conversion of stored graphs to the objects of other libraries.
 
-A stored graph has links, weights, and names that are text or integers. A graph created from an
-object, and any index built from it, return the original names; once reopened from disk, they
-return text. Other node and link attributes are not stored, nor is the node order. Weights of
-parallel links are summed; unweighted parallel links are merged.
+A stored graph has links, weights, and names that are text or integers. A graph created from a
+Python object, and any index built from that graph, return the original names; after reopening from
+disk, both return text. Other attributes and the node order are not stored. Weights of parallel
+links are summed; unweighted parallel links are merged.
 
-An undirected graph stores each link in both directions. A converted matrix contains both, a graph
-or table only one. Conversion takes 16 bytes per link in addition to the result.
+An undirected graph stores each link in both directions. A matrix contains both directions; a
+converted graph or table contains each link once. Conversion takes 16 bytes per link in addition to
+the result.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ class Exchanged:
         weight, ordered by source id, then target id.
 
         An undirected link occurs once. Names that are neither text nor integers become text. Nodes
-        without links are missing.
+        without links are omitted.
         """
         pyarrow = need("pyarrow", "an Arrow table", "arrow")
         return pyarrow.table(_columns(self, names_of_one_type(self.names)))
@@ -185,7 +186,7 @@ class _Rows(NamedTuple):
 
 
 def _rows(graph: _Stored) -> _Rows:
-    """Return all links, those of an undirected graph only from the smaller id."""
+    """Return all links; for an undirected graph, only those from the smaller id."""
     graph.check_links()
     offsets = graph.in_offsets.astype(np.int64)
     degrees: NDArray[np.int64] = offsets[1:] - offsets[:-1]

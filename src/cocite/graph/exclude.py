@@ -4,9 +4,9 @@ A page is removed with all links to and from it. Its neighbors remain, even with
 rows are copied block by block, and the remaining ids are renumbered in order. The result is
 byte-identical to a graph that never had the pages.
 
-Costs one pass over the links and one over the names; 9 bytes per node, 12 per remaining name, and a
-block of links. Verification takes one pass over the links and two over the names, a few
-microseconds per name.
+Removal takes one pass over the links and one over the names. It uses 9 bytes per node, 12 per
+remaining name, and a block of links. Verification takes one pass over the links and two over the
+names, a few microseconds per name.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def write_some_names(
 ) -> tuple[str, dict[str, Entry]]:
     """Write the names of ``ids``, ascending; return their kind and the manifest entries.
 
-    ``names`` are those of ``store``. The name order is written if it differs from the order of ids,
+    ``names`` are the names in ``store``. The name order is written if it differs from the id order,
     or if ``as_ingested`` and the graph is bipartite or a name is a URL.
     """
     names = names.stored

@@ -9,8 +9,8 @@ twice the mean degree. Small and dense graphs therefore have none. A page that i
 all others says little about any of them. Building an index therefore reports hubs, so that users
 can down-weight or exclude them.
 
-An *unseen page* gets the last id, ``nodes``. It comes last in every row that contains it, and no
-other id changes. Draws are keyed by ids, so walks equal those on a graph that contains the page.
+An *unseen page* gets the last id, ``nodes``. The page comes last in every row that contains it, and
+no other id changes. Draws are keyed by ids, so walks equal those on a graph that contains the page.
 Adding the page copies all links, to a scratch file if memory is short.
 """
 
@@ -104,7 +104,7 @@ class Graph(Exchanged):
 
     @classmethod
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> Graph:
-        """Open a graph in a directory, or at a URL that fsspec can read and copies.
+        """Open a graph in a directory, or copy it from a URL with fsspec.
 
         Only the manifest is read. Unless ``verify`` is false, computations first verify the
         checksums of all files (:meth:`check`). Raises :class:`~cocite.errors.NotAStore`,
@@ -307,7 +307,9 @@ def check_graph(store: Store) -> None:
 
 
 LEAST, _SHARE = 50, 5
-"""A hub has at least LEAST links, and links to or from more than one in _SHARE pages."""
+"""A hub has more than nodes / _SHARE in-links or out-links, at least LEAST, and at least twice the
+mean degree.
+"""
 _NAMED = 3
 """Maximum number of hubs to name in a sentence."""
 
@@ -373,7 +375,7 @@ class UnseenPage:
 
     def row(self, way: str) -> tuple[Ids, NDArray[np.float32]]:
         """Return the page's own row and weights for direction ``way`` (``in``, ``out``, ``any``).
-        A neighbor linked both ways occurs twice, its in-link first.
+        A neighbor linked both ways occurs twice, with the in-link first.
         """
         ins, outs = (self.into, self.into_weights), (self.out, self.out_weights)
         return ins if way == "in" else outs if way == "out" else _merged(ins, outs)
@@ -394,8 +396,8 @@ def _merged(*rows: tuple[Ids, NDArray[np.float32]]) -> tuple[Ids, NDArray[np.flo
 def with_page(links: Links, page: UnseenPage, way: str, memory: int, scratch: Scratch) -> Links:
     """Return a copy of ``links``, of direction ``way``, that includes ``page``.
 
-    The copy is weighted if ``links`` are. It is in memory if ``memory`` bytes can hold it twice,
-    and in ``scratch`` otherwise.
+    The copy is weighted if ``links`` are. The copy is in memory if ``memory`` bytes can hold two
+    copies, and in ``scratch`` otherwise.
     """
     if way == "both":
         assert links.back is not None
@@ -423,8 +425,8 @@ def with_page(links: Links, page: UnseenPage, way: str, memory: int, scratch: Sc
 def _spliced(
     values: NDArray[Any], cuts: NDArray[np.int64], put: NDArray[Any], own: NDArray[Any], to: Scratch
 ) -> NDArray[Any]:
-    """Return ``values`` with ``put[i]`` inserted before position ``cuts[i]``, ascending, and
-    ``own`` appended.
+    """Return ``values`` with ``put[i]`` inserted before position ``cuts[i]`` (``cuts`` must
+    ascend), and ``own`` appended.
     """
     found = to.zeros(values.size + put.size + own.size, values.dtype)
     for i, (low, high) in enumerate(pairwise((0, *cuts.tolist(), values.size))):
@@ -435,7 +437,7 @@ def _spliced(
 
 
 class NamesAndOne(Names):
-    """Names with one more node, which only its exact name finds."""
+    """Names with one more node, found only by its exact name."""
 
     def __init__(self, names: Names, name: str) -> None:
         super().__init__(len(names) + 1)

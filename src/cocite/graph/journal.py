@@ -1,4 +1,4 @@
-"""Log of links that a server accepted but its index does not include yet.
+"""Log of links that a server accepted, but that its index does not include yet.
 
 A record holds the links of one request in JSON: ``["a", "b"]`` or, with a weight, ``["a", "b",
 2.5]``. Existing links are never added again, whatever their weight, so replaying a record is
@@ -73,7 +73,7 @@ def posted_links(index: str | os.PathLike[str], graph: Graph) -> list[PostedLink
 
 
 def drop_links(index: str | os.PathLike[str], graph: Graph) -> int:
-    """Remove the links that ``graph`` has from an index's log; return how many remain."""
+    """Remove links that ``graph`` contains from an index's log; return how many remain."""
     path, left = journal_of(index), 0
 
     def without(records: list[bytes]) -> list[bytes]:

@@ -64,13 +64,13 @@ def links_of(
         The stored graph.
     direction
         ``in``, ``out``, ``any``, or ``both``: in-links with the out-links as their ``back``.
-        ``any`` merges the neighbors of both directions; one linked both ways, or a self-loop,
-        occurs twice, its in-link first.
+        ``any`` merges the neighbors of both directions; a neighbor linked both ways, or a
+        self-loop, occurs twice, with the in-link first.
     memory
         Maximum bytes to use, by default half of the available memory. Links that need more go to a
-        scratch file, in the graph's directory if that is writable. In-links need none.
+        scratch file, in the graph's directory if that is writable. In-links take no memory.
     progress
-        Called with (done, total): nodes whose links were read, over all passes.
+        Called with (done, total), in nodes whose links were read, over all passes.
     weighted
         Include the weights of a weighted graph.
     keep
@@ -156,7 +156,7 @@ def transpose(
 
     A result that exceeds ``memory`` bytes, or ``keep``, goes to a scratch file in ``folder``.
     Mapped ``links`` are released after reading if memory cannot hold both. ``progress`` is called
-    with (done, total): nodes whose links were read, over all passes.
+    with (done, total), in nodes whose links were read, over all passes.
     """
     nodes = links.nodes
     whole = links.nbytes + _CURSOR * nodes

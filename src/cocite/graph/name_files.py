@@ -2,9 +2,9 @@
 
 Text names (``storage/FORMAT.md``) are front-coded in blocks of 16, by id. Sorted 32-bit hashes, the
 high half of XXH3-64, map names to ids. If ids do not follow the order of names, as with URLs, the
-ids in that order are stored for prefix search. Integer names are sorted values, or no file if they
-are 0 to n - 1. Titles are front-coded like names, with two bytes for a node without a title; a
-graph's digest excludes them.
+ids in name order are stored for prefix search. Integer names are stored as sorted values; the names
+0 to n - 1 need no file. Titles are front-coded like names, with two bytes for a node without a
+title; a graph's digest excludes titles.
 
 Names take about 10 to 20 bytes each. A lookup by name costs a binary search and decodes one block.
 Writing costs one pass over the names and a sort of their hashes; matching, a microsecond per name.
@@ -62,7 +62,7 @@ _CONTROL = re.compile(rb"[\x00-\x1f\x7f]")
 _WIDE = re.compile(rb"\xc2[\x80-\x9f]|\xe2\x80[\xaa-\xae]|\xe2\x81[\xa6-\xa9]")
 """Refused characters beyond ASCII, in UTF-8."""
 CODED_BLOCK = 16
-"""Texts per block. Defined again in ``kernels/names.py``, which is not imported just for this."""
+"""Texts per block. ``kernels/names.py`` repeats the value, to avoid an import here."""
 
 
 def coded_texts(
@@ -75,7 +75,7 @@ def coded_texts(
     or contains refused characters (``graph/spelling.py``).
 
     The ids must be below the number of texts. A decoded text can take 65,535 bytes, so request many
-    in batches.
+    texts in batches.
     """
     from cocite.kernels.names import decode
 
@@ -101,7 +101,7 @@ def is_integer(name: str) -> bool:
 
 
 class IntegerNames(Names):
-    """Integer names; ``values`` is None if they are ``dense``: every name equals its id."""
+    """Integer names; ``values`` is None if names are ``dense``: every name equals its id."""
 
     def __init__(
         self, count: int, values: NDArray[np.uint64] | None, path: Path | str = ""
@@ -187,9 +187,9 @@ class TextNames(Names):
         self._hashes = store.array(HASHES)
         self._by_hash = store.array(BY_HASH)
         self.has_order = store.has(BY_NAME)
-        """Whether a name order that differs from that of ids is stored."""
+        """Whether the name order is stored, because it differs from the id order."""
         self._by_name = store.array(BY_NAME) if self.has_order else None
-        # The server and the index both resolve a query's name.
+        # Cached, because the server and the index both resolve a query's name.
         self._find_again = lru_cache(_RECENT)(self._find_anew)
 
     def _texts(self, ids: NDArray[Any]) -> list[str]:
@@ -319,7 +319,7 @@ class Titles:
         self._path, self._count = store.path, count
         self._data, self._blocks = store.array(TITLES_DATA), store.array(TITLES_BLOCKS)
         self.draft: int | None = None
-        """The node that an unseen page replaces and whose title it shows."""
+        """The node that an unseen page replaces; the page shows its title."""
 
     def __len__(self) -> int:
         return self._count
@@ -332,8 +332,8 @@ class Titles:
         return f"<titles of {self._count:,} nodes>"
 
     def of(self, ids: NDArray[Any]) -> list[str]:
-        """Return the titles of ``ids``, in the same order; "" for nodes without one, as unseen
-        pages are.
+        """Return the titles of ``ids``, in the same order; "" for nodes without one, such as unseen
+        pages.
         """
         if self.draft is not None:
             ids = np.where(ids == self._count, self.draft, ids)
@@ -358,7 +358,7 @@ class Titles:
 
 
 def open_titles(store: Store, count: int) -> Titles | None:
-    """Open the titles of a graph or an index of ``count`` nodes; None without any."""
+    """Open the titles of a graph or an index of ``count`` nodes; None if there are none."""
     return Titles(store, count) if store.has(TITLES_DATA) else None
 
 
@@ -393,7 +393,7 @@ def write_text_names(
     """Write text names by id; ``sort`` sorts their hashes.
 
     All pieces but the last must have a multiple of CODED_BLOCK names. If the name order differs
-    from that of ids, the caller writes it.
+    from the id order, the caller must write the name order.
     """
     with (
         ArrayWriter(directory / DATA, np.uint8) as data,

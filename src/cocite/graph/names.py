@@ -11,9 +11,9 @@ ranks by its name or its title, whichever matches better:
     5  name and title together contain every word of the text
 
 Ties go to nodes with more in-links, then to smaller ids. If nothing matches, similar names are
-suggested. A search reads all names and titles, about 3 million a second. With more than 50,000
-names, a text shorter than 3 characters matches only prefixes of names. So does any text if
-``passes`` is false.
+suggested. A search reads all names and titles, about 3 million per second. With more than 50,000
+names, a text shorter than 3 characters matches only prefixes of names. If ``passes`` is false, this
+applies to every text.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def checked_id(node: object, count: int) -> int:
 
 
 def text_of(label: object) -> str:
-    """Return the stored name of a label: its ``str``, after NumPy scalars become Python's."""
+    """Return the stored name of a label: its ``str``, with NumPy scalars converted to Python's."""
     if isinstance(label, str):
         return str(label)
     if isinstance(label, tuple):
@@ -118,7 +118,7 @@ def damaged_texts(path: Path | str, what: str) -> Damaged:
 
 
 class Names(ABC):
-    """The names of ``len(names)`` nodes. Iterates over them by id."""
+    """The names of ``len(names)`` nodes. Iteration yields names by id."""
 
     path: Path | str = ""
     """Path of the store, for messages."""
@@ -133,12 +133,12 @@ class Names(ABC):
     """The sides of a bipartite graph, each a range of ids, or None."""
 
     titles: Callable[[], NamedTitles | None] = staticmethod(lambda: None)
-    """Opens the titles, in case an unknown name is one."""
+    """Opens the titles, to check whether an unknown name is a title."""
 
     in_links: Callable[[NDArray[np.uint32]], NDArray[np.int64]] = staticmethod(
         lambda ids: np.zeros(ids.size, np.int64)
     )
-    """Returns the in-degrees of nodes, 0 if unknown. They order equal matches."""
+    """Returns the in-degrees of nodes, 0 if unknown. In-degrees break ties between matches."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -223,8 +223,9 @@ class Names(ABC):
         return self._found(list(map(self.labels.text, names)))
 
     def unknown(self, name: object, text: str, *, passes: bool = True) -> UnknownNode:
-        """Return the error for an unknown ``name``, stored as ``text``. Unless ``passes``, does not
-        read all names. Raises :class:`Damaged` if the name exists but lookups do not find it.
+        """Return the error for an unknown ``name``, stored as ``text``. Unless ``passes`` is true,
+        does not read all names. Raises :class:`Damaged` if the name exists but lookups do not find
+        it.
         """
         self.stored.see_that_none_is(text)
         resolver, passes = Resolver(self), passes and len(self) <= SCAN_LIMIT
@@ -249,7 +250,7 @@ class Names(ABC):
 
     def containing(self, text: str, *, plain: bool = False) -> NDArray[np.uint32]:
         """Return the ids of all names that contain ``text``, uint32, ascending. Matches equivalent
-        spellings (``graph/spelling.py``), or with ``plain`` only ignores case.
+        spellings (``graph/spelling.py``); with ``plain``, only ignores case.
         """
         return NameQuery(text, plain=plain).among(self._texts, self._count, _PIECE)
 
@@ -302,7 +303,7 @@ class Names(ABC):
 _FOLD_LIMIT = 300_000
 """Maximum number of names to search in equivalent spellings."""
 _LEAST_PART, _FEW = 3, 50_000
-"""Minimum length of a text to search within names; number of names up to which any text is."""
+"""Minimum length of a text to search for within names, unless there are at most _FEW names."""
 _SAME, _PREFIX, _WORDS, _NONE = 1, 2, 5, 9
 _MOST_WORDS = 8
 
@@ -326,8 +327,8 @@ class Resolver:
         self._titles: NamedTitles | None = names.titles()
 
     def find(self, text: str, among: range | None = None, *, passes: bool = True) -> int | None:
-        """Return the id that ``text`` identifies: the node with this name; otherwise the only one
-        whose name or title equals the text in another spelling; otherwise the only one whose name
+        """Return the id that ``text`` identifies: the node with this name; otherwise the only node
+        whose name or title equals the text in another spelling; otherwise the only node whose name
         ends with a slash and the text; otherwise None.
         """
         node = self._stored.find(text)
@@ -381,7 +382,8 @@ class Resolver:
         """Suggest names for ``text``: variants (URL-encoded, underscores for blanks, with a scheme
         or the mark of a side), then the best matches, then the most similar names.
 
-        Unless ``passes``, does not read all names. ``matches`` saves searching for ``text`` again.
+        Unless ``passes`` is true, does not read all names. ``matches`` saves searching for ``text``
+        again.
         """
         stored = self._stored
         under = text.replace(" ", "_")

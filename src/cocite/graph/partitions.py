@@ -38,7 +38,7 @@ HEAD = "graph"
 BLOCKED, BLOCK = "blocked", "block"
 """Kinds of stores: all but the links, and the links of one block."""
 MOST_BLOCKS = 1024
-"""Maximum number of blocks, since walks hold data for each pair of blocks in memory."""
+"""Maximum number of blocks; walks hold data in memory for each pair of blocks."""
 _PIECE = 1 << 20
 
 
@@ -179,7 +179,7 @@ class BlockedGraph(Graph):
         return BlockedLinks(self.in_offsets, np.empty(0, np.uint32), weights, None, self)
 
     def check(self) -> None:
-        """Check all files but the blocks. Workers check each block when they open it."""
+        """Check all files except the blocks. Workers check each block when they open it."""
         if self.nodes == 0:
             raise UsageError(f"{self.path} has no nodes, so there is nothing to compute")
         self.store.require(*self.store.manifest.files)
@@ -242,8 +242,8 @@ class GraphDocument(Document):
     """What ``cocite info`` shows about a graph, including how each of its ``sources`` was read.
 
     ``excluded`` counts pages, their links, and names without a page; ``titles`` counts titles.
-    ``blocks`` has the number of blocks, the number on this machine, and the links of the largest.
-    Each of these, and ``sides``, is None where it does not apply.
+    ``blocks`` has the number of blocks, the number on this machine, and the number of links in the
+    largest. These fields and ``sides`` are None if they do not apply.
     """
 
     path: str

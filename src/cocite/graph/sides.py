@@ -5,9 +5,9 @@
     ann, 1              "user:ann" -> "1"             then the right side, the items
 
 Links go from left to right, and only nodes on the same side are compared. Names on the left are
-stored with a *mark*: the left side's title, followed by as many colons as it takes for no name on
-the right to begin with it. Names on the right are stored unchanged. Titles, page lists and newer
-graphs refer to nodes by these stored names.
+stored with a *mark*: the left side's name, followed by enough colons that no name on the right
+begins with the mark. Names on the right are stored unchanged. Titles, page lists and newer graphs
+refer to nodes by these stored names.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _TITLE = re.compile(r"[^\W\d][\w-]{0,30}")
 
 @dataclass(frozen=True)
 class Sides:
-    """Titles and node counts of both sides, and the ``mark`` of names on the left."""
+    """Names (``titles``) and node counts of both sides, and the ``mark`` of names on the left."""
 
     titles: tuple[str, str]
     mark: str
@@ -48,7 +48,7 @@ class Sides:
         return replace(self, left=left, right=ids.size - left)
 
     def title_of(self, node: int) -> str:
-        """Return the title of the side that contains ``node``."""
+        """Return the name of the side that contains ``node``."""
         return self.titles[node >= self.left]
 
     def side_of(self, node: int) -> range:
@@ -56,7 +56,7 @@ class Sides:
         return self.named(self.title_of(node))
 
     def named(self, side: str | None) -> range:
-        """Return the ids of the side with this title, by default the right one. Raises
+        """Return the ids of the side with this name, by default the right side. Raises
         :class:`UsageError`.
         """
         return range(self.left, self.left + self.right) if self._place(side) else range(self.left)
@@ -100,7 +100,7 @@ class Sides:
 
 
 def checked_sides(bipartite: bool, titles: str | Iterable[str] | None) -> tuple[str, str] | None:
-    """Return the two side titles, None without ``bipartite``. Raises :class:`UsageError`."""
+    """Return the names of the two sides, None without ``bipartite``. Raises :class:`UsageError`."""
     if titles is None:
         return DEFAULT_SIDES if bipartite else None
     each = tuple(titles.split(",") if isinstance(titles, str) else map(str, titles))

@@ -9,8 +9,8 @@ which make one name look like another (CVE-2021-42574). Direction marks and join
 Blanks (U+0020) at the ends of a name are removed, since fixed-width columns are padded with them.
 ``kernels/text.py`` applies these rules to names in files; this module, in Python and DuckDB.
 
-A search compares about 3 million short names a second, or 300,000 with
-percent-encoding or accents. Source: https://www.unicode.org/reports/tr9/, 2.1 to 2.5; .../tr36/.
+A search compares about 3 million short names per second, or 300,000 with percent-encoding or
+accents. Source: https://www.unicode.org/reports/tr9/, 2.1 to 2.5; .../tr36/.
 """
 
 from __future__ import annotations
@@ -67,7 +67,9 @@ class NameQuery:
     def among(
         self, texts: Callable[[NDArray[Any]], list[str]], count: int, piece: int
     ) -> NDArray[np.uint32]:
-        """Return which of ``count`` names contain the text, uint32; reads ``piece`` at a time."""
+        """Return the positions of names that contain the text, uint32; read ``piece`` names at a
+        time.
+        """
         found = [np.empty(0, np.uint32)]
         for low in range(0, count, piece):
             some = texts(np.arange(low, min(low + piece, count)))

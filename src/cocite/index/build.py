@@ -41,11 +41,13 @@ from cocite.storage import FORMAT_VERSION, Entry, Manifest
 from cocite.storage.staging import Staging, copy_array
 
 _BESIDE = 100
-"""Bytes per node that any build needs besides links and settings-dependent data."""
+"""Bytes per node that any build needs in addition to links and settings-dependent data."""
 
 
 def path_from(output: Path, graph: Path, elsewhere: bool) -> str:
-    """Return the graph's path relative to its index, which is moved beside it if ``elsewhere``."""
+    """Return the graph's path relative to the index; ``elsewhere`` means that the index will be
+    moved beside the graph.
+    """
     beside = os.path.join(os.pardir, graph.name)
     return beside if elsewhere else os.path.relpath(graph, output.resolve())
 
@@ -129,7 +131,7 @@ class IndexBuild:
         numbers, kept = self._numbers(plan, samples)
         means = self._means.up_to(plan.settings[SAMPLES])
         work = SampleWork(*named, numbers, means, folder, verify)
-        # Fail now if the links exceed the memory; in-links and out-links are of equal size.
+        # Fail now if the links exceed the memory; in-links and out-links have equal sizes.
         way = "any" if plan.direction == "any" else "in"
         own = links_of(graph, way, means.memory, weighted=plan.weighted)
         work.fit(replace(own, back=own) if plan.direction == "both" else own)
@@ -192,8 +194,8 @@ class IndexBuild:
 
     @cached_property
     def unit(self) -> str:
-        """Return the unit of progress: ``samples`` if all parts have samples, ``nodes`` if none
-        has, and otherwise ``steps``, with equally many steps for each part.
+        """Return the unit of progress: ``samples`` if all parts have samples, ``nodes`` if no part
+        has samples, and otherwise ``steps``, with equally many steps for each part.
         """
         if not self._sampled:
             return "nodes"

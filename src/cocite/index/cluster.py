@@ -1,8 +1,8 @@
 """Descriptions of sample work, and their execution on cluster nodes.
 
 A :class:`SampleWork` contains no links and no open files, and any process computes the same bytes
-from it. So if a node is lost, another can make its shard, and an interrupted build resumes with the
-existing shards.
+from it. So if a node is lost, another node can make its shard, and an interrupted build resumes
+with the existing shards.
 
 Cluster nodes read the graph and write shards on a shared disk. Alternatively, each node copies the
 graph from a URL, and shards are transferred through another URL (``staging_url``) and verified
@@ -77,7 +77,7 @@ class SampleWork:
 
     def _verified(self) -> Graph:
         """Open the graph, verified once per process. Raises a :class:`~cocite.errors.StoreError`,
-        or :class:`UsageError` if it has another digest.
+        or :class:`UsageError` if the graph has another digest.
         """
         return _checked(self.graph, self.digest, self.verify, _identity(self.graph / MANIFEST))
 
@@ -142,7 +142,7 @@ def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, in
 
 
 def write_shard(path: Path, blobs: Iterable[Blob], report: Callable[[Blob], object]) -> Note:
-    """Write a shard, then its note, which is returned. ``report`` is called with each blob."""
+    """Write a shard, then its note; return the note. ``report`` is called with each blob."""
     members, digests = [], []
     with staged_file(path) as file, ArrayWriter(file, np.uint32) as writer:
         for blob in blobs:
@@ -350,7 +350,7 @@ def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
 def of_nodes(
     spread: ClusterBuild | None, means: Resources, threads: object, memory: object
 ) -> Resources:
-    """Return one task's resources: ``means``, or on a cluster those given or those of its nodes."""
+    """Return one task's resources: ``means``; on a cluster, the given limits or its nodes'."""
     if spread is None:
         return means
     cluster = spread.cluster

@@ -259,7 +259,7 @@ def check_same(first: StoredIndex, other: StoredIndex, *, pieces: bool = False) 
 
 
 def _report(index: StoredIndex, pieces: bool) -> dict[str, Any]:
-    """Map the names of the properties that must be equal to their values."""
+    """Return the properties that must be equal in both indexes, by name."""
     traits: dict[str, Any] = {"measure": index.measure.name, "direction": index.direction}
     files = index.store.manifest.files
     if not pieces:
@@ -415,7 +415,7 @@ class RangeMerge(IndexBuild):
 
 
 def _range(index: StoredIndex) -> range:
-    """Return the range of graph ids in an index."""
+    """Return the range of the graph's node ids that an index covers."""
     assert index.wanted is not None
     return range(int(index.wanted[0]), int(index.wanted[0]) + index.nodes)
 

@@ -242,7 +242,7 @@ class ShardedPart:
         return PartEstimate(int(self.units * size), self.fit, seconds)
 
     def _carrying(self) -> float:
-        """Estimate the seconds to convert the retained samples, from one of them."""
+        """Estimate the seconds to convert the retained samples, by converting one of them."""
         missing = [] if self._cached is None else self._missing(self._cached.shards)
         if self._cached is None or not missing:
             return 0.0

@@ -308,7 +308,7 @@ class BuildOptions:
         """Return the options for a graph, using link weights unless ``unweighted``.
 
         Raises :class:`UsageError` if a measure does not support link weights, or if ``refine`` is
-        set but refined answers need no preparation.
+        set but refined answers use no stored data.
         """
         parts = tuple(
             replace(plan, settings=plan.settings.of_graph(plan.measure.build, graph.edges))
@@ -439,8 +439,8 @@ def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
 
 
 def _check_samples(parts: list[PartPlan], numbers: range | None) -> None:
-    """Raise :class:`UsageError` unless all components have equally many samples: sample i of a
-    blend is the sum of the components' samples i.
+    """Raise :class:`UsageError` unless all components have the same number of samples: sample i of
+    a blend is the sum of the components' samples i.
     """
     counts = {plan.settings[SAMPLES] for plan in parts if SAMPLES in plan.settings}
     if numbers is not None and counts != {len(numbers)}:

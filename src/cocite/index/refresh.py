@@ -6,9 +6,10 @@ data for refined answers, are rebuilt; a ``local`` refresh retains the rows of u
 (``index/layouts/rows/local.py``). With ``add_links``, the links that a server accepted
 (``graph/journal.py``) are first added to the graph; they leave the log once an index is published.
 
-If the newest samples already come from this graph, nothing changes unless ``force`` is true, or
-each repetition would replace more samples. Costs a build of the new samples, and a pass over the
-retained ones that are not linked; for each thread, a blob and 8 bytes per node of memory.
+If the newest samples already come from this graph, nothing changes unless ``force`` is true:
+otherwise, each repetition would replace more samples. A refresh takes a build of the new samples,
+and a pass over retained samples that are not linked. Each thread needs memory for a blob and 8
+bytes per node.
 """
 
 from __future__ import annotations
@@ -103,8 +104,8 @@ def same_options(index: StoredIndex) -> BuildOptions:
 
 
 def graph_before(index: StoredIndex, verify: bool, otherwise: str) -> Graph:
-    """Open the graph of an index, at the recorded path. If it is missing or has changed, raises
-    :class:`UsageError` with the advice ``otherwise``.
+    """Open the graph of an index, at the recorded path. If the graph is missing or has changed,
+    raises :class:`UsageError` with the advice ``otherwise``.
     """
     place = Path(os.path.normpath(Path(index.store.path).resolve() / index.graph["path"]))
     try:
@@ -471,8 +472,8 @@ class RefreshBuild(IndexBuild):
 
 
 def _read_anyway(old: StoredIndex, local: bool) -> list[str]:
-    """Return the files that a refresh reads: no shards, which are verified when read, and no parts
-    that it recomputes without their texts or, in a ``local`` refresh, rows.
+    """Return the files that a refresh reads. Excludes shards, which are verified when read, and
+    parts that are recomputed without their texts or, in a ``local`` refresh, their rows.
     """
     anew = tuple(
         part.prefix
@@ -484,7 +485,7 @@ def _read_anyway(old: StoredIndex, local: bool) -> list[str]:
 
 
 def _unchanged(old: StoredIndex, numbers: range) -> tuple[Snapshot, ...]:
-    """Return the snapshots that contain retained samples, limited to these, with dates."""
+    """Return the snapshots that contain retained samples, limited to these samples, with dates."""
     built, kept = _built_on(old), []
     for each in old.freshness.snapshots:
         first = max(each.first, numbers.start)

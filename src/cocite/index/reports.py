@@ -1,11 +1,11 @@
 """Build reports: estimated and actual cost, and the graph's properties.
 
-To reduce the weight of hubs (``graph/graph.py``), a report suggests a setting if the measure has
-one, and excluding them from the graph (``graph/exclude.py``).
+To reduce the weight of hubs (``graph/graph.py``), a report suggests excluding them from the graph
+(``graph/exclude.py``) and, if the measure has one, a setting.
 
 A report counts the pages without links in the direction that the measure uses, which have no
-answers. Other pages may also have none, which only queries can show (``cocite related-all`` counts
-them). A report costs one pass over the degrees.
+answers. Other pages may also have no answers, which only queries can show (``cocite related-all``
+counts them). A report costs one pass over the degrees.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
 
 
 def _degrees(graph: Graph, way: str) -> Iterator[Ints]:
-    """Yield the degrees in direction ``way``, the larger of both for ``any``, piece by piece."""
+    """Yield the degrees in direction ``way`` (the larger of both for ``any``), piece by piece."""
     offsets, outs = graph.in_offsets, graph.out_degrees
     for low in range(0, graph.nodes, _PIECE):
         ins = np.diff(offsets[low : low + _PIECE + 1]).astype(np.int64)

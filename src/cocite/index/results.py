@@ -95,7 +95,7 @@ class IndexDocument(Document):
 
     @property
     def bytes_each(self) -> float:
-        """Return the bytes per node and sample, or per node if the index has no samples."""
+        """Return the bytes per node per sample, or per node if the index has no samples."""
         return self.bytes / (self.nodes * (self.samples or 1))
 
     def facts(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class BuildDocument(Document):
     """A completed build.
 
     ``units`` and ``unit`` are as in :attr:`IndexBuild.finished`. ``live_steps`` is the number of
-    walk steps per node and sample, or None without walks. ``kept`` and ``texts`` are as in
+    walk steps per node per sample, or None without walks. ``kept`` and ``texts`` are as in
     :class:`IndexDocument`.
     """
 
@@ -152,7 +152,7 @@ class BuildDocument(Document):
 
     @property
     def bytes_each(self) -> float:
-        """Return the bytes per node and sample, or per node unless all parts have samples."""
+        """Return the bytes per node per sample, or per node unless all parts have samples."""
         return self.cost.bytes / (self.nodes * (self.units if self.sampled else 1))
 
     def facts(self) -> dict[str, Any]:

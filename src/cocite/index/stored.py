@@ -74,7 +74,7 @@ class StoredIndex:
     lost: tuple[Lost, ...] = ()
     kept: PageFilter | None = None
     wanted: Ids | None = None
-    """uint32[nodes]: the selected pages' graph ids, ascending; None for all pages."""
+    """uint32[nodes]: the selected pages' node ids in the graph, ascending; None for all pages."""
     drafted = False
     """Whether a page that is not in the graph was added (``search/unseen.py``)."""
     replaced: int | None = None
@@ -163,7 +163,7 @@ class StoredIndex:
         return self.nodes if self.kept is None else self.kept.nodes
 
     def in_graph(self, ids: Ids) -> Ids:
-        """Convert node ids to graph ids; raises :class:`Damaged`."""
+        """Convert the index's node ids to the graph's; raises :class:`Damaged`."""
         if self.wanted is None:
             return ids
         found = self.wanted[ids]

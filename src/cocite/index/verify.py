@@ -49,7 +49,9 @@ _PIECE = 1 << 20
 
 
 def part_faults(part: StoredPart) -> Iterator[Fault]:
-    """Yield a part's faults by file: of a shard the first damaged sample, of lost files none."""
+    """Yield a part's faults by file: the first damaged sample of each shard; none for lost
+    files.
+    """
     if SAMPLES in part.settings:
         faults = list(_sample_faults(part))
         yield from faults or (_position_faults(part) if part.layout == "trees" else ())
@@ -84,7 +86,7 @@ def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
         return "texts.words", words
     if part.layout == "rows":
         bound = part.nodes
-        if name == "rows.offsets":  # rows contain graph ids
+        if name == "rows.offsets":  # rows contain the graph's node ids
             bound = (part.array("columns.offsets").size - 1) // part.array("weights").size
         return name.replace("offsets", "ids"), bound
     if name.endswith(".offsets"):
@@ -326,7 +328,7 @@ class VerifyDocument(Document):
 
 @dataclass(frozen=True)
 class VerifiedLinks(Document):
-    """Results for all ``stores`` of a file of links or of a partitioned graph."""
+    """Results for all ``stores`` of an edge list or a partitioned graph."""
 
     path: str
     stores: Sequence[VerifyDocument]

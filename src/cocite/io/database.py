@@ -63,7 +63,7 @@ class Address:
 
     @property
     def title(self) -> str:
-        """Return SQLite, DuckDB or PostgreSQL."""
+        """Return the system's name: SQLite, DuckDB or PostgreSQL."""
         return _TITLES[self.kind]
 
     @property
@@ -229,7 +229,7 @@ def literal(text: str) -> str:
 
 
 def file_pattern(path: str | os.PathLike[str]) -> str:
-    """Return a path with pattern characters escaped, as DuckDB reads paths as patterns. Raises
+    """Return a path with pattern characters escaped, because DuckDB reads paths as patterns. Raises
     :class:`~cocite.errors.InputError`.
     """
     whole = os.path.join(os.getcwd(), path)  # absolute, so that "~/a" and "s3:/a" are files
@@ -281,7 +281,8 @@ def connect(
     """Open a database, read-only or for writing; the caller closes the connection.
 
     With ``write``, a missing file is created. DuckDB may use ``memory`` bytes, ``threads`` threads
-    and the folder ``spill``. Besides the database, it may open ``files``; folders end in a slash.
+    and the folder ``spill``. In addition to the database, DuckDB may open ``files``; folders end in
+    a slash.
 
     Raises :class:`InputError` if the database is missing or cannot be opened, and
     :class:`~cocite.extras.MissingLibrary` without psycopg.

@@ -72,8 +72,9 @@ def ingest(
         - A folder of HTML pages (or a tar or zip archive of one), of notes, of source code, or of
           the parts of a table.
         - Links in memory: pairs, triples with a weight, an array of two or three columns, a pandas,
-          polars or Arrow table, a sparse matrix (``nodes`` names its rows), or a NetworkX or igraph
-          graph (``weight_column`` is its weight attribute). Node names may be any hashable values.
+          polars or Arrow table, a sparse matrix (``nodes`` has the names of its rows), or a
+          NetworkX or igraph graph (``weight_column`` is its weight attribute). Node names may be
+          any hashable values.
         - A database, as for ``database``.
         - With ``exclude_nodes`` or ``partitions``, also a single stored graph.
     output
@@ -87,7 +88,7 @@ def ingest(
     progress
         Called with (stage, done, total).
     options, given
-        The options below, as one value or by name.
+        The options below, as one object or by name.
     {options}
 
     Returns

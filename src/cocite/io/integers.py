@@ -55,7 +55,8 @@ def store_integers(
     progress: Progress,
 ) -> tuple[dict[str, Any], dict[str, Entry], list[Found]] | None:
     """Write the links of ``sources`` into ``directory``; return the manifest's facts, the files and
-    a report on each text. Write nothing and return None if one is invalid, too large or not plain.
+    a report on each text. Write nothing and return None if a text is invalid, too large or not
+    plain.
     """
     if options.weight or options.normalize_urls or options.count_duplicates or options.sides:
         return None
@@ -164,7 +165,7 @@ def _read(
     head = head.removeprefix(b"\xef\xbb\xbf")
     cleaner.decide(head)
     found, rules, skip = cleaner.found, cleaner.rules(), cleaner.to_skip
-    # A title may also be a node name, and a comment may begin with a digit.
+    # A column name may also be a node name, and a comment may begin with a digit.
     titles = found.first if found.header else ()
     if cleaner.options.comment.isdigit() or any(title.isdigit() for title in titles):
         raise _ForTables
@@ -172,7 +173,7 @@ def _read(
     if not all(row[at].strip().isdigit() for at in found.taken if at < len(row)):
         raise _ForTables  # before loading the kernels
     pieces = _pieces(head, source, opened, progress)
-    for piece in pieces:  # in order, until the titles have been skipped
+    for piece in pieces:  # in order, until the header has been skipped
         read = workers[0](rules, skip, piece)
         yield read
         skip = read.skip

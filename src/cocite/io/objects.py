@@ -59,8 +59,8 @@ class ObjectInput:
 
 
 def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
-    """Return a table's column titles, and a function from position to column."""
-    if hasattr(table, "iloc"):  # pandas, where titles may repeat
+    """Return a table's column names, and a function from position to column."""
+    if hasattr(table, "iloc"):  # pandas, where column names may repeat
         return list(table.columns), lambda i: _series(table.iloc[:, i])
     if hasattr(table, "to_series"):
         return list(table.columns), lambda i: _series(table.to_series(i))
@@ -95,7 +95,7 @@ def _arrow(column: Any) -> Any:
 
 
 def _array_links(array: NDArray[Any], what: str, options: IngestOptions) -> ObjectInput:
-    """Return the links in an array: (links, 2), (links, 3), or a structured one."""
+    """Return the links in an array: (links, 2), (links, 3), or a structured array."""
     if array.dtype.names:
         fields = array.dtype.names
         return _table_links(what, list(fields), lambda i: array[fields[i]].ravel(), options)
@@ -270,7 +270,7 @@ def _frame_links(table: Any, what: str, options: IngestOptions) -> ObjectInput:
 
 
 class Kind(NamedTuple):
-    """A supported kind of object; ``table`` is whether it has selectable columns."""
+    """A supported kind of object; ``table`` says whether it has selectable columns."""
 
     name: str
     library: str
@@ -358,7 +358,7 @@ def _without_missing(values: Iterable[object]) -> NDArray[np.object_]:
 
 
 def numbers(values: Any, what: str, title: str) -> NDArray[np.float64]:
-    """Return weights as float64; raises :class:`UsageError` for other than numbers."""
+    """Return weights as float64; raises :class:`UsageError` for other values."""
     found = np.asarray(values)
     if found.dtype == object:
         if any(isinstance(value, str | bytes) for value in found):

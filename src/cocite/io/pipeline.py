@@ -143,7 +143,7 @@ def size_of(sources: list[Source]) -> int | None:
 
 
 def threads_for(sources: list[Source], most: int) -> int:
-    """Return how many threads the input can use, as DuckDB starts all that it may."""
+    """Return how many threads the input can use, because DuckDB starts as many as allowed."""
     if any(s.path is None or s.is_pipe or s.is_directory for s in sources):
         return most
     return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)

@@ -7,7 +7,7 @@
 PLACE is the user's cache (``storage/user_cache.py``), or ``COCITE_COPIES``. The manifest is read
 first: its sizes limit the download, and its checksums verify the copy. Copies may fill half of the
 disk space that is free or already used by copies. If a new copy needs space, the least recently
-used ones without readers are removed.
+used copies without readers are removed.
 """
 
 from __future__ import annotations
@@ -198,7 +198,7 @@ def cache_folder() -> Path:
 @dataclass(frozen=True)
 class Copy:
     """A cached copy, last ``used`` at this time in seconds since 1970. ``url`` has no password, and
-    is empty if unknown; ``read`` is whether a process is using the copy.
+    is empty if unknown; ``read`` says whether a process is using the copy.
     """
 
     name: str

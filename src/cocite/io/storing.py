@@ -2,12 +2,12 @@
 
     number the names -> sort by (destination, source) -> drop duplicates -> write
 
-Duplicates are always dropped, self-loops unless requested; both are counted. A node whose only link
-was dropped remains. Duplicates' weights are added in ascending order in float64, and stored as
-float32. So the bytes do not depend on threads, memory or chunk boundaries. With
+Duplicates are always dropped; self-loops are dropped unless requested; both are counted. A node
+whose only link was dropped remains. Duplicates' weights are added in ascending order in float64,
+and stored as float32. So the bytes do not depend on threads, memory or chunk boundaries. With
 ``count_duplicates``, a link's weight is the number of its occurrences.
 
-Besides DuckDB's memory, this takes 4 bytes per node for the out-degrees, and a few chunks.
+In addition to DuckDB's memory, this takes 4 bytes per node for the out-degrees, and a few chunks.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """DuckDB tables of an ingest: out of core, in a private directory.
 
-    part(a, b)      results of readers, names or integers; only a for names of nodes
+    part(a, b)      results of readers, names or integers; only a for node names
     raw(a, b)       links as read, names or integers, w if weighted; dropped once numbered
     names(name)     distinct names in the order of ids; the row number is the id
     links(key)      destination * 2**32 + source, ascending, with duplicates and weights w; weights
@@ -282,7 +282,7 @@ class Tables:
         )
 
     def has_urls(self) -> bool:
-        """Return whether the order of ids differs from that of names."""
+        """Return whether the id order differs from the name order."""
         if self.integers or self._mark:
             return not self.integers
         return bool(self._run(f"SELECT 1 FROM names WHERE {IS_URL} LIMIT 1"))

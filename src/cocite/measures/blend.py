@@ -8,7 +8,7 @@
 
 Parentheses contain settings, ``direction`` and ``layout`` for one component. All other settings
 apply to every component that accepts them. A measure that is itself a blend is expanded into its
-components, which divide its weight.
+components, which share its weight.
 
 Convention: scores are not rescaled, since a pair's score would then depend on other pages.
 Components based on walks use equally many independent samples; sample i of the blend is the
@@ -104,7 +104,7 @@ def _union(settings: Iterable[Takes]) -> Takes:
 def _components(
     term: re.Match[str], weight: float, named: Counter[str], measures: Mapping[str, Measure]
 ) -> tuple[list[Component], str]:
-    """Return a term's components, numbered after the ``named`` ones, and its canonical settings."""
+    """Return a term's components, numbered after the ``named`` ones, and the canonical settings."""
     name = term["name"]
     if name not in measures:
         raise UsageError(f"no measure is called {name!r}; there are " + ", ".join(sorted(measures)))
@@ -164,7 +164,7 @@ def _read(setting: Setting[Value], text: str) -> object:
 
 
 def _written(own: Mapping[str, Value | None]) -> str:
-    """Return the settings other than None in parentheses, or ""."""
+    """Return the settings that are not None, in parentheses; "" if there are none."""
     items = ",".join(
         f"{key}={str(value).lower() if isinstance(value, bool) else value}"
         for key, value in own.items()

@@ -11,7 +11,7 @@ Convention: in-links; ``out`` reverses all links, which swaps hubs and authoriti
 symmetric, and 0 outside the vicinity. Except through u, the vicinity does not expand through pages
 with more than ``max_degree`` links in that direction; the default, max(100, sqrt(links)), was best
 on four labeled graphs (``python -m benchmarks.max_degree``). The paper's steps that use texts or
-hosts are omitted. A query reads the vicinity's links, then takes 10 ns per link and iteration.
+hosts are omitted. A query reads the vicinity's links, then takes 10 ns per link per iteration.
 Source: Dean, Henzinger 1999, *Finding related pages in the World Wide Web*, 3.1; Kleinberg 1999.
 """
 

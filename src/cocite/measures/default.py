@@ -7,7 +7,8 @@ reaches all connected nodes. Weights from 0.3 to 0.7 give nearly the same rankin
 score ten times as high as nodes that are only close.
 
 Convention: links in both directions by default. The only error is from links that ``ppr-symmetric``
-does not read; intervals include it. ``ppr-symmetric`` uses link weights; ``snn`` ignores them.
+does not read; intervals include this error. ``ppr-symmetric`` uses link weights; ``snn`` ignores
+them.
 """
 
 from __future__ import annotations

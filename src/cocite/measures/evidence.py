@@ -8,7 +8,7 @@ ignores link weights, and also multiplies errors and intervals of s.
 Source: Antonellis, Garcia-Molina, Chang 2008, *Simrank++: query rewriting through link analysis of
 the click graph*, 7.
 
-Also the formulas for the minimum memory of a build, which a test compares with
+This module also has the formulas for the minimum memory of a build; a test compares them with
 ``index/layouts/memory_plan.py``.
 """
 

@@ -36,7 +36,7 @@ class Measure:
     ``weighted_step`` the kind with link weights or ``hubs``; None if unsupported.
 
     Scores are ``symmetric`` if s(u, v) = s(v, u), ``unit`` if in [0, 1], and ``monotone`` if a
-    larger decay lowers none. In the layouts ``noisy``, scores of unrelated nodes scatter around 0.
+    larger decay lowers none. In the ``noisy`` layouts, scores of unrelated nodes scatter around 0.
 
     ``weighted`` measures use link weights; ``lenient`` blends have components that may ignore them.
     ``direction`` is the default among ``directions``. A ``turned`` measure uses out-links in the
@@ -189,7 +189,7 @@ class Component:
         return PartSettings.checked(self.measure.ask, found)
 
     def heeds_decay(self, by: str) -> bool:
-        """Return whether scores depend on the decay under the meeting weight ``by``."""
+        """Return whether scores depend on the decay with the meeting weight ``by``."""
         if DECAY not in self.free(self.measure.ask):
             return False
         return MEETING_WEIGHT not in self.measure.ask or heeds_decay(

@@ -104,7 +104,8 @@ MEETING_WEIGHT = MeetingSetting(
 class MeetingWeights:
     """Weights of meetings, for walks of one length.
 
-    ``values`` are f(0) to f(15) in [0, 1], 0 beyond the length; ``beyond`` bounds later meetings.
+    ``values`` are f(0) to f(15) in [0, 1], 0 beyond the length; ``beyond`` bounds the weight of
+    later meetings.
     """
 
     values: tuple[float, ...]

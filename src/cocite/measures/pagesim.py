@@ -16,7 +16,7 @@ total loss in the features PG(., v). Then
 
 because a term rises by at most 2 per unit of its smaller feature, and falls by at most 1 per unit
 of its larger one. s(v, v) is too low by at most c(v). With a threshold of 0, the number of paths
-can explode; a build fails at ``most_steps``.
+can explode; a build fails after ``most_steps`` steps.
 
 Convention: paths skip self-loops, which still count as out-links. ``out`` reverses links and
 PageRank. A larger decay raises every feature, but can lower a score.

@@ -2,7 +2,8 @@
 
     ppr             score(u, v) = (1 - d) [u = v] + d * sum of score(u, x) / |O(x)| over x in I(v)
     ppr-symmetric   score(u, v) = min(1, sum over k >= 1 of d**k (N**k)(u, v))   for u other than v
-                    N = D**(-1/2) A D**(-1/2),   A the links either way, D the diagonal of its sums
+                    N = D**(-1/2) A D**(-1/2),   A the links either way, D the diagonal matrix of
+                    row sums
 
 d is the ``damping``. ``ppr`` is the share of time that a walk from u spends at v: each step follows
 a link with probability d, and otherwise returns to u. The scores from u sum to 1. ``ppr-symmetric``

@@ -18,7 +18,7 @@ Convention: nearness is rounded to float32; ties go to the smaller hash. With ``
 is the mean over in-links and out-links, and each page has one list. The default max_degree,
 max(1000, 4 sqrt(links)), bounds the cost of a list without lowering quality on labeled graphs
 (``python -m benchmarks.max_degree``). A list takes one addition per member of each neighbor; a
-query takes one per entry that other lists have in common with the node's list. Scores are exact.
+query takes one addition per entry that another list shares with the node's list. Scores are exact.
 Source: Jarvis, Patrick 1973, *Clustering using a similarity measure based on shared near
 neighbors*; Zhong, Zheng, Cao, Li 2017, *Re-ranking person re-identification with k-reciprocal
 encoding*, for mutual lists and the comparison of lists by minima and maxima.

@@ -10,11 +10,10 @@ than ``min_df`` texts, or in more than the share ``max_df``, are ignored. As in 
 is two or more letters, digits or underscores, in lower case. There are no stop words.
 
 Convention: a page without words scores 1 with itself, and 0 with all others. Links are ignored. An
-index takes 16 bytes per word of a page; a query takes one addition per word and page that contains
-the word. Vectors are float32, so scores have a relative error of up to 2.4e-7, which intervals
-include.
-Source: Salton, Buckley 1988, *Term-weighting approaches in automatic text retrieval*; Spärck Jones
-1972 for the weights of rare words.
+index takes 16 bytes per word of a page; a query takes one addition per word of the page per page
+that contains the word. Vectors are float32, so scores have a relative error of up to 2.4e-7, which
+intervals include. Source: Salton, Buckley 1988, *Term-weighting approaches in automatic text
+retrieval*; Spärck Jones 1972 for the weights of rare words.
 """
 
 from __future__ import annotations

@@ -10,10 +10,9 @@ nodes. The first nodes of I_k(u) and I_k(v) in this order are equal with probabi
 Convention: in-links. ``normalized`` divides by decay - decay**(length + 1), the score of a node
 with itself. A larger decay moves weight to larger k, which can lower a score. With ``bits``, the
 index stores b bits of a hash of each first node. Different nodes then match with probability 2**-b.
-Subtracting this keeps estimates unbiased, but they vary more: for unrelated nodes, they scatter
-around 0.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Definition 3, Lemma 4); Li,
-Koenig 2010, *b-bit minwise hashing*.
+Subtracting this probability keeps estimates unbiased, but increases their variance: estimates for
+unrelated nodes scatter around 0. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3
+(Definition 3, Lemma 4); Li, Koenig 2010, *b-bit minwise hashing*.
 """
 
 from __future__ import annotations

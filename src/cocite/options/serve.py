@@ -134,8 +134,9 @@ class _SafetyOptions(Options, section="Safety"):
     )
 
 
+# The fields of the last base come first.
 @dataclass(frozen=True)
-class ServeOptions(ShardOptions, _SafetyOptions, _LoadOptions, _ServerOptions):  # the last first
+class ServeOptions(ShardOptions, _SafetyOptions, _LoadOptions, _ServerOptions):
     """Options of ``cocite serve``."""
 
 

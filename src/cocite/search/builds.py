@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 BUILD_LOG = "cocite.build"
-"""Logger for remarks on the graph that affect an index."""
+"""Logger for remarks on properties of the graph that affect an index."""
 _log = logging.getLogger(BUILD_LOG)
 _NODE_BYTES, _SAMPLE_BYTES, _LINK_BYTES = 1000, 16, 48
 
@@ -148,9 +148,9 @@ def merge(
     """Merge indexes of one graph, each with different samples or nodes, and open the result.
 
     The result is byte-identical to a single build. Sample numbers must be consecutive, without gaps
-    or overlaps; ``build(..., numbers=range(100, 200))`` draws 100 of them on any machine. To repair
-    an index that has lost files, merge it with an index of the lost numbers. For ``fusion`` and
-    ``ppr-pmi``, merge indexes of node ranges, ``build(..., only_range="2/8")``; names then come
+    or overlaps; ``build(..., numbers=range(100, 200))`` draws samples 100 to 199 on any machine. To
+    repair an index that has lost files, merge it with an index of the lost numbers. For ``fusion``
+    and ``ppr-pmi``, merge indexes of node ranges, ``build(..., only_range="2/8")``; names then come
     from the graph.
 
     Parameters

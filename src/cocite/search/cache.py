@@ -271,7 +271,7 @@ class _Work:
                     f"{self.source} has changed, so titles are read again: name them with "
                     f"--titles {' --titles '.join(forgotten)}"
                 )
-            titles = _titles(self.titles)  # taken before they are read
+            titles = _titles(self.titles)  # fingerprinted before the titles are read
             if before:
                 _write(folder, {})
             _clear(folder / "graph", "graph")

@@ -30,7 +30,7 @@ def why_empty(
 ) -> str:
     """Explain why no node is related to ``node``, with advice; "" if unknown.
 
-    ``links`` says that the query named links or a graph instead of an index.
+    ``links`` says whether the query was given links or a graph instead of an index.
     """
     try:
         graph = find_graph(stored, given)

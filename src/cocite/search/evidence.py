@@ -1,12 +1,12 @@
 """Multiply scores by evidence, a factor that depends on shared neighbors.
 
-``measures/evidence.py`` has the formulas. An index of walks has no links, so evidence reads the
-newest samples' graph; an index with a draft has links of its own. In the direction ``both``, each
-part uses its own links. Scaled scores are rounded to grains again; errors and sample values are
-scaled without rounding.
+``measures/evidence.py`` has the formulas. An index of walks has no links, so evidence reads them
+from the graph of the newest samples; an index with a draft has its own links. In the direction
+``both``, each part uses its own links. Scaled scores are rounded to grains again; errors and sample
+values are scaled without rounding.
 
-For each node that meets the query node, every link of the shorter row is searched in the longer
-one. The direction ``out`` reverses the links on first use.
+For each node that meets the query node, every neighbor in the shorter row is looked up in the
+longer row. The direction ``out`` reverses the links on first use.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Factors = Callable[[int, Ids], Floats]
 
 
 class Evidence:
-    """Counts shared neighbors. Threads may share it."""
+    """Counts shared neighbors. Thread-safe."""
 
     def __init__(self, stored: StoredIndex, means: Resources, given: GivenGraph) -> None:
         self._stored, self._means, self._given = stored, means, given
@@ -147,7 +147,7 @@ class EvidenceReader(SummingReader):
         return least * factors, most * factors
 
     def span(self, settings: PartSettings) -> Span:
-        """Return the span: from 0, as evidence is in [0, 1], to the part's maximum."""
+        """Return the span: from 0 (evidence is in [0, 1]) to the part's maximum."""
         return Span(0.0, 0.0, self._inner.span(settings).most)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:

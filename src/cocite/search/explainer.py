@@ -29,7 +29,7 @@ LISTS = ("nearest", "rows")
 
 
 class Explainer:
-    """Computes reasons for scores. Threads may share it."""
+    """Computes reasons for scores. Thread-safe."""
 
     def __init__(self, scorer: Scorer, resources: Resources, graph: GivenGraph) -> None:
         """Use the readers of ``scorer``. ``graph`` locates the index's graph if it was moved."""
@@ -148,15 +148,15 @@ class Reason(NamedTuple):
 
     ``contribution`` is the page's share of the score. ``links`` is the direction of the links used:
     ``in``, ``out``, or either way: ``any``, or ``both`` for a node with itself and for lists of
-    nearest pages. With links either way, a page has one reason, whose paths come from the last part
-    of a blend that contains the page. ``path_a`` and ``path_b`` are node names, from a and from b
-    to the page inclusive, ``steps`` links each. For walks, these paths carry most of the share, and
+    nearest pages. With links either way, a page has one reason; in a blend, its paths come from the
+    last part that contains the page. ``path_a`` and ``path_b`` are node names, from a and from b to
+    the page inclusive, ``steps`` links each. For walks, these paths carry most of the share, and
     ``samples`` counts the samples in which the walks meet at the page.
 
     Unknown paths are empty, with ``steps`` None. ``pagesim`` stores which pages reach each other,
-    but not how. For ``snn``, the page is near both nodes. For ``ppr``, it precedes b, and
-    ``path_b`` leads back to it. For ``companion``, it is a hub that links to b. For ``tfidf``,
-    which uses no links, ``links`` is ``none`` and ``node`` is a word in both texts.
+    but not how. For ``snn``, the page is near both nodes. For ``ppr``, the page precedes b, and
+    ``path_b`` leads back to the page. For ``companion``, the page is a hub that links to b. For
+    ``tfidf``, which uses no links, ``links`` is ``none`` and ``node`` is a word in both texts.
     """
 
     node: str
@@ -213,7 +213,7 @@ def _once(nodes: Ids, parts: Ints, shares: Floats, either: Bools) -> Ints:
 
 
 def _joined(rows: Ints, own: Bools, nodes: Ids, shares: Floats, second: int) -> Ints:
-    """Merge the rows of the pair's ``own`` nodes into one, preferably of the second node."""
+    """Merge the rows of the pair's ``own`` nodes into one row, preferably the second node's."""
     mine = rows[own[rows]]
     if mine.size < 2:
         return rows

@@ -83,8 +83,8 @@ _LINKS = ("http://", "https://")
 class Hits(list[Hit], NodeTable):
     """Ordered hits: a list, and a table of rank, node, score, stderr, low, high.
 
-    A list is ``complete``, and possibly shorter than ``k``, if no other node passes the filters
-    with a score above 0. ``total`` counts the hits for unlimited ``k``; None unless requested.
+    A list is ``complete`` if no other node with a score above 0 passes the filters; it may then be
+    shorter than ``k``. ``total`` counts the hits for unlimited ``k``; None unless requested.
     """
 
     _named = ("node",)

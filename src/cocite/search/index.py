@@ -1,7 +1,7 @@
 """The public interface to an index: related nodes, similarities, and reasons.
 
 An :class:`Index` checks queries and converts between names and node ids. Its ``Searcher`` answers
-them by id, from local samples or from responses of other machines (``search/remote/``):
+queries by id, from local samples or from responses of other machines (``search/remote/``):
 
     Scorer      scores                          Explainer   reasons for scores
     Intervals   errors and certain ranks        Refiner     more accurate scores, from the graph
@@ -57,7 +57,7 @@ _PLUMBING = re.compile("_.*|answered|for_(related|similarity|why)|given|means|no
 
 
 class Index:
-    """An index of a graph for one measure. Threads may share it."""
+    """An index of a graph for one measure. Thread-safe."""
 
     def __init__(
         self,
@@ -147,11 +147,11 @@ class Index:
 
     @property
     def titles(self) -> Titles | None:
-        """The node titles; None if the graph has none."""
+        """The node titles; None if the graph has no titles."""
         return self.now.stored.titles
 
     def titles_of(self, names: Sequence[str]) -> list[str] | None:
-        """Return titles by node name, "" for a node without one; None if the graph has none."""
+        """Return titles by node name, "" for untitled nodes; None if the graph has no titles."""
         titles = self.titles
         return None if titles is None else titles.of(self.nodes.ids(list(names)))
 
@@ -178,7 +178,7 @@ class Index:
         return found
 
     def for_related(self, node: object) -> Index:
-        """Return the index that answers :meth:`related`; if samples are remote, fetch them."""
+        """Return the index that answers :meth:`related`; query remote samples first."""
         return self if self.remote is None else self._answering(rows=self.now.ids_of(node))
 
     def for_similarity(self, a: object, b: object) -> Index:
@@ -236,8 +236,9 @@ class Index:
         node
             A node name, or a list of names whose scores are combined. Hits exclude these nodes.
         k
-            The maximum number of hits. Pages (``offset``) line up into one list, unless ``refine``
-            draws samples: each page then refines its first ``k + offset`` hits separately.
+            The maximum number of hits. Pages of results (``offset``) join into one list, unless
+            ``refine`` draws samples: each page then refines its first ``k + offset`` hits
+            separately.
         options, given
             The options below, as one object or by name. Other keyword arguments are the measure's
             query settings, such as ``decay=0.6`` or ``meeting_weight="t <= 3"``
@@ -484,14 +485,15 @@ class Index:
         The draft is the last node; all queries support it. Drafts have no text: if the index
         compares texts, the text weight lowers the draft's scores, which is logged.
 
-        ``out`` names the pages that the draft links to, ``into`` the pages that link to the draft.
+        ``out`` lists the pages that the draft links to, ``into`` the pages that link to the draft.
         If the index uses weights, each may also contain (name, weight) pairs or be a mapping.
-        ``name`` defaults to ``draft``; with a URL, ``exclude_same_site`` works. ``skip_unknown``
+        ``name`` defaults to ``draft``; ``exclude_same_site`` requires a URL. ``skip_unknown``
         ignores links to and from unknown pages.
 
         Raises :class:`UsageError` for unknown names, if no link is left, if ``name`` is taken, and
-        for an index of selected pages. Raises :class:`NotAStore` if the graph is not found, which
-        ``cocitation``, ``coupling``, ``ppr``, ``ppr-symmetric`` and ``companion`` do not need.
+        for an index of selected pages. Raises :class:`NotAStore` if the graph is not found;
+        ``cocitation``, ``coupling``, ``ppr``, ``ppr-symmetric`` and ``companion`` do not need the
+        graph.
         """
         from cocite.search.unseen import UnseenNode
 

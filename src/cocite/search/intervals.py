@@ -250,7 +250,7 @@ class Intervals:
         low = np.maximum(0.0, middle - room[:, 0])
         # An estimate may be negative; an exact score is not.
         high = np.maximum(low, np.minimum(middle + room[:, 1], most))
-        scorer.check(high.ravel().tolist())  # NaN reaches every upper end
+        scorer.check(high.ravel().tolist())  # a NaN propagates to every upper end
         return low / GRAINS, high / GRAINS
 
     def certain_ranks(self, draws: ListDraws, confidence: float, bound: str) -> int:
@@ -292,8 +292,8 @@ class Intervals:
         """Return float64[h]: scores minus the means over the samples that intervals use.
 
         Intervals use the samples that all parts have and that contain all ``nodes``. A score uses
-        all of a part's samples that contain the pair: more, if parts have lost different samples or
-        if nodes were added at different times.
+        all of a part's samples that contain the pair. These are more samples if parts have lost
+        different samples, or if nodes were added at different times.
         """
         lost = len({reader.part.freshness.held.size for reader in self.scorer.sampled}) > 1
         if not lost and (len(nodes) == 1 or self.scorer.stored.freshness.since is None):
@@ -310,7 +310,7 @@ class Intervals:
         return found
 
     def _knowing(self, nodes: Nodes, others: Ids) -> Ints:
-        """Return int64[h]: how many samples contain all ``nodes`` and the other node."""
+        """Return int64[h]: how many samples contain all ``nodes`` and each of ``others``."""
         each = [self.scorer.stored.freshness.knowing(node, others) for node in nodes]
         least: Ints = np.min(each, axis=0)
         return least
@@ -394,7 +394,7 @@ def leading_certain(
     """Return how many leading hits, best first, certainly score higher than the next.
 
     Two hits are compared over the samples that contain both. ``doubt`` is how much smaller the
-    difference may be beyond sampling error: a scalar, or an array with a value per step.
+    difference may be, in addition to sampling error: a scalar, or an array with a value per step.
     """
     if draws.hits < 2:
         return 0

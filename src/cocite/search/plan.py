@@ -10,7 +10,7 @@ probability ``failure``, for every graph, measure and pair:
                of nodes delta above it, in expectation            exp(-6/7 N delta**2)    Theorem 7
     precision  at most this share of the list is delta below      r / (exp(6/7 N delta**2) - 1)
 
-r is the number of nodes delta below the threshold, divided by that of nodes delta above it.
+r is the number of nodes delta below the threshold, divided by the number delta above the threshold.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, section 4.
 """
 
@@ -57,7 +57,8 @@ SCORES = (0.1, 0.3)
 
 @dataclass(frozen=True)
 class Promise:
-    """A theorem: ``factor / (exp(rate * samples * delta**2) - less)`` bounds the failure.
+    """A theorem: ``factor / (exp(rate * samples * delta**2) - less)`` bounds the failure
+    probability.
 
     For precision, ``factor`` is r (:func:`promises`).
     """
@@ -184,10 +185,10 @@ class Costs:
 class Plan(Document):
     """Cost and accuracy of an index, as ``planned`` and with twice the samples.
 
-    ``doubled`` is None for layouts without samples, and if an index cannot have so many. ``memory``
-    is in bytes, including Python; ``room`` describes it. Guarantees hold with probability 1 -
-    ``failure``, precision for a list of ``listed`` nodes. ``needs`` is the number of samples that
-    each guarantee requires for the given delta; {} without a delta.
+    ``doubled`` is None for layouts without samples, and if an index cannot have that many.
+    ``memory`` is in bytes, including Python; ``room`` describes the memory. Guarantees hold with
+    probability 1 - ``failure``; precision is for a list of ``listed`` nodes. ``needs`` is the
+    number of samples that each guarantee requires for the given delta; {} without a delta.
     """
 
     graph: str
@@ -324,7 +325,7 @@ def _chosen_way(
     kept: dict[str, Promise],
     failure: float,
 ) -> tuple[Callable[[Costs], int], dict[str, int]]:
-    """Return a function from costs to the number of samples; and each guarantee's number."""
+    """Return a function from costs to the number of samples, and the number for each guarantee."""
     given = [name for name, value in ways.items() if value is not None]
     if given and options.samples is None:
         raise UsageError(

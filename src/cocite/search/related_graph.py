@@ -77,7 +77,7 @@ class RelatedGraph:
         return [*self.asked, *(hit.node for hit in self.hits)]
 
     def _facts(self) -> dict[str, list[Any]]:
-        """Return the facts of the nodes, by title."""
+        """Return the facts of the nodes, by column name."""
         title = {} if self.titles is None else {"title": [title or None for title in self.titles]}
         asked, hits = len(self.asked), len(self.hits)
         scores = [None] * asked + [hit.score for hit in self.hits]

@@ -4,7 +4,7 @@ Names and titles are searched, best matches first (``graph/names.py``). An empty
 nodes by descending in-degree. Degrees and links come from the stored graph, which is optional for
 an index (``search/source.py``).
 
-A search costs one pass over the names; links cost one pass over the links.
+A search takes one pass over the names; listing links takes one pass over the links.
 """
 
 from __future__ import annotations

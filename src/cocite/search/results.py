@@ -104,7 +104,7 @@ class RelatedDocument(Document):
         )
 
     def _columns(self, *more: str) -> dict[str, Sequence[Any]]:
-        """Return the hits by column, with those of ``more`` that the answer has."""
+        """Return the hits by column, with the columns of ``more`` that the answer has."""
         extra: dict[str, Any] = {"pagerank": self.pageranks}
         if self.titles is not None:
             extra["title"] = [hit.title for hit in self.hits]

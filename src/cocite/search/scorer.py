@@ -47,13 +47,13 @@ if TYPE_CHECKING:
 
 
 _BLOCK_TIMES, _LEAST_BLOCK = 1 << 23, 1024
-"""Maximum meeting times per block of pairs, and a number of pairs that is always allowed."""
+"""Maximum meeting times per block of pairs; a block may always have _LEAST_BLOCK pairs."""
 Nodes = tuple[int, ...]
 """A query's node ids, without duplicates."""
 
 
 ROUNDING = 4e-12
-"""Rounding error of sums, and of scores, which are multiples of 1e-12 (grains)."""
+"""Bound on the rounding error of sums and scores. Scores are multiples of 1e-12 (*grains*)."""
 NO_BETS = math.inf, ROUNDING
 """Wealth and rounding error of bets (:func:`wealth_at`) in queries without intervals."""
 
@@ -171,7 +171,7 @@ def site_of(name: str) -> tuple[str, str]:
 
 
 def pages_of(names: Names, site: tuple[str, str]) -> list[Ids]:
-    """Return the ids of a site's pages, under both schemes and after any delimiter."""
+    """Return the ids of a site's pages: under its own scheme, http and https, with any path."""
     scheme, host = site
     schemes = {scheme, "http://", "https://"}
     found = [names.with_prefix(f"{s}{host}{end}") for s in sorted(schemes) for end in "/?#"]
@@ -189,7 +189,7 @@ class ScoreQuery(NamedTuple):
 
 
 class Scorer:
-    """Scores nodes by id with an index's readers. Threads may share it."""
+    """Scores nodes by id with an index's readers. Thread-safe."""
 
     def __init__(
         self,

@@ -4,11 +4,11 @@ The first applicable method computes a list:
 
 * refinement (``search/refine/``), if requested and supported by the measure;
 * for a plain query, one kernel call for hits, intervals and certain ranks;
-* the scorer's best hits, ordered first, then given intervals.
+* * the scorer's best hits, which are ordered and then given intervals.
 
 Candidates have the best scores. They are ordered by score, by the product of score and PageRank, or
-by PageRank; ties keep the order by score. If a query detects a damaged sample shard, a successor of
-the searcher without the shard answers this query and all later ones.
+by PageRank; ties keep the order by score. If a query detects a damaged sample shard, a new searcher
+without the shard answers this query and all later ones.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ class RankedList(NamedTuple):
 
 
 class Searcher:
-    """Answers queries on one index. Threads may share it."""
+    """Answers queries on one index. Thread-safe."""
 
     def __init__(
         self,

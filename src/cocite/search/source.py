@@ -169,7 +169,7 @@ Ranks = Floats
 
 
 class PageRanks:
-    """PageRanks by node id. Threads may share it."""
+    """PageRanks by node id. Thread-safe."""
 
     def __init__(self, stored: StoredIndex, resources: Resources, graph: GivenGraph) -> None:
         self._stored, self._resources, self._graph = stored, resources, graph

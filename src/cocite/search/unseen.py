@@ -6,8 +6,8 @@ A draft is defined by its links: ``out`` to other pages, ``into`` from other pag
 
 The draft gets the last id. Its samples are drawn with the keys of the index's samples; lists, hop
 neighborhoods and features are computed on demand (``index/layouts/*/on_the_fly.py``). Answers
-therefore equal those of an index of the graph with the page. For a refreshed index, all samples are
-drawn from the newest graph. A draft costs a copy of the links in memory.
+therefore equal those of an index whose graph contains the page. For a refreshed index, all samples
+are drawn from the newest graph. A draft costs a copy of the links in memory.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def _unknown(unknown: list[str], names: Names) -> str:
 
 
 class UnseenNodes:
-    """Creates indexes with one added node, which share the graph's links. Threads may share it."""
+    """Creates indexes with one added node, which share the graph's links. Thread-safe."""
 
     def __init__(self, stored: StoredIndex, resources: Resources, graph: GivenGraph) -> None:
         if stored.kept is not None:

@@ -102,7 +102,7 @@ def _checked(place: int, row: _Link) -> PostedLink:
 
 
 class FreshLinks:
-    """Links posted for an index and missing from its graph. Threads may share it."""
+    """Links posted for an index and missing from its graph. Thread-safe."""
 
     def __init__(self, index: Index, path: str) -> None:
         """Open the log of the index at ``path``; raises :class:`CociteError` if drafts are not

@@ -387,7 +387,7 @@ _HELD = 2.0
 
 
 class Adaptation:
-    """Adapts the fraction of samples, from ``lowest`` to 1. Threads may share it."""
+    """Adapts the fraction of samples, from ``lowest`` to 1. Thread-safe."""
 
     def __init__(self, target: float, lowest: float, now: float) -> None:
         self.target, self.lowest, self.share = target, lowest, 1.0

@@ -41,7 +41,7 @@ _CHUNK, _PIECE = 1 << 24, 1 << 20
 _FETCHED = 1 << 17
 """Bytes per read-ahead request; systems limit the size of one request."""
 AROUND = 1 << 21
-"""Bytes that Linux may map around an accessed page: up to 64 kB, and since 6.18 the whole
+"""Bytes that Linux may map around an accessed page: up to 64 kB, and since Linux 6.18 the whole
 contiguous range in the page cache.
 """
 
@@ -155,7 +155,7 @@ for _flag in ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY"):  # Windows has only the l
 
 
 def open_regular(path: Path, nbytes: int | None = None) -> int:
-    """Open a regular file, not a link or pipe, of exactly ``nbytes`` bytes unless None.
+    """Open a regular file (not a link or pipe), of exactly ``nbytes`` bytes if given.
 
     Raises :class:`Damaged`, or :class:`ResourceError` if too many files are open.
     """

@@ -10,7 +10,8 @@ A *journal* is a file of appended records; a second file lists each record's siz
 Reopening a journal recovers the longest prefix with valid checksums, so appending needs no sync.
 
 A lock (``flock``) applies to an open file instead of its name, and ends with the process. After
-locking a file, check that it still has its name: another process may have removed it as abandoned.
+locking a file, check that its name still refers to the file: another process may have removed the
+file as abandoned.
 """
 
 from __future__ import annotations
@@ -161,7 +162,7 @@ def check_file(path: Path, overwrite: bool) -> Path:
     """Return ``path`` if a file may be written there; call this before any work.
 
     Removes temporary files of killed processes. Raises :class:`~cocite.errors.OutputExists` if the
-    path exists and is not a regular file that ``overwrite`` allows to replace.
+    path exists, unless it is a regular file and ``overwrite`` is true.
     """
     sweep_staged(path)
     try:
@@ -183,9 +184,9 @@ def check_file(path: Path, overwrite: bool) -> Path:
 
 @contextmanager
 def staged_file(path: Path, folder: Path | None = None) -> Iterator[BinaryIO]:
-    """Open an unbuffered temporary file (``file.name``) that replaces ``path``, or a link there, on
-    exit. It is in ``folder``, on the same disk; by default in the folder of ``path``. Raises
-    :class:`StoreError` if it cannot be created.
+    """Open an unbuffered temporary file (``file.name``) that replaces ``path``, or a link at
+    ``path``, on exit. The temporary file is in ``folder``, on the same disk; by default in the
+    folder of ``path``. Raises :class:`StoreError` if the file cannot be created.
     """
     place = folder or path.parent
     try:

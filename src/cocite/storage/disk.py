@@ -172,7 +172,7 @@ def _renameat2(first: Path, second: Path, flags: int) -> bool:
 
 
 def remove_tree(path: Path, *last: str) -> None:
-    """Remove a directory and its contents, if it exists; of a link, remove only the link.
+    """Remove a directory and its contents, if it exists; if it is a link, remove only the link.
 
     The files ``last``, which identify the directory, are removed after all others, in order, with a
     sync before each.

@@ -43,7 +43,7 @@ _PIECE = 1 << 20
 """Bytes of an array per read."""
 _TRIES = 100
 _DIGITS, _DEEPEST = 20, 20
-"""Maximum characters of an integer, and maximum nesting depth of the facts."""
+"""Maximum number of characters in an integer, and maximum nesting depth of the facts."""
 _MOST_NAMES = 10_000
 """Maximum number of names in a folder to compare with a mistyped name."""
 
@@ -275,7 +275,9 @@ def _is_mark(entry: os.DirEntry[str]) -> bool:
 
 
 def _identity(directory: Path) -> tuple[int, int] | None:
-    """Return an identity that changes when the directory is replaced, or None without one."""
+    """Return an identity that changes when the directory is replaced, or None without a
+    directory.
+    """
     try:
         status = directory.stat()
     except OSError:
@@ -293,7 +295,7 @@ def _read(path: Path) -> bytes:
 
 
 def _parsed(content: bytes) -> Any:
-    """Parse a manifest's JSON; raises :class:`ValueError` for values that none contains."""
+    """Parse a manifest's JSON; raises :class:`ValueError` for values that no manifest contains."""
     value = json.loads(content, parse_constant=_finite, parse_float=_finite, parse_int=_whole)
     if isinstance(value, dict) and not _shallow(value.get("facts"), _DEEPEST):
         raise ValueError(f"facts are nested more than {_DEEPEST} levels deep")
@@ -385,7 +387,7 @@ def _wrong_kind(directory: Path, found: str, kind: str) -> str:
 
 _MOST = 2**63 - 1
 _LONGEST_NAME, _LONGEST_PATH = 255, 4096
-"""Maximum bytes of a file name and characters of a path on current systems."""
+"""Maximum bytes in a file name, and characters in a path, on current systems."""
 
 
 class Facts:
@@ -443,7 +445,9 @@ class Facts:
         raise self.refused(name, "a checksum of 32 hexadecimal digits")
 
     def relative(self, name: str) -> str:
-        """Return a path relative to the store, which may lead outside: nothing is written there."""
+        """Return a path relative to the store. It may lead outside, but nothing is written
+        there.
+        """
         found = self.text(name)
         if found and "\0" not in found and not found.startswith("/") and not _is_too_long(found):
             return found

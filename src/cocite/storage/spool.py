@@ -6,7 +6,7 @@ space remains allocated between passes.
 
 Unnamed files disappear with their last reference. A :class:`Temporary` directory is removed with
 its last reference or at the end of the process. Temporary directories are locked, so later
-processes can identify and remove those of killed processes. They are in ``TMPDIR`` if that is set;
+processes can identify and remove those of killed processes. They are in ``TMPDIR`` if set;
 otherwise in memory if the files need at most a quarter of the memory budget; and otherwise in the
 default temporary directory.
 """
@@ -41,7 +41,7 @@ class Scratch:
 
     @classmethod
     def near(cls, store: str | os.PathLike[str]) -> Scratch:
-        """Allocate in a store's directory, or in the temporary one if the store is read-only."""
+        """Allocate in a store's directory, or in the temporary directory if that is read-only."""
         path = Path(store)
         return cls(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
 
@@ -148,7 +148,9 @@ class Spool:
         self._firsts: list[int] = []
         self._tags: list[int] = []
         self._starts: list[NDArray[np.uint32]] = []
-        """Each batch's starts [1, buckets + 1]; or of all batches together, once they are read."""
+        """The starts of each batch, [1, buckets + 1]; merged into one array for all batches by the
+        first read.
+        """
 
     def append(self, rows: NDArray[np.uint32], starts: NDArray[np.uint32], tag: int) -> None:
         """Append a batch, in which ``rows[starts[b] : starts[b + 1]]`` belong to bucket b."""
@@ -224,7 +226,7 @@ _SHARE = 4
 
 class Temporary:
     """A temporary directory ``path`` for ``nbytes`` of files (None if unknown), with a memory
-    budget of ``memory`` bytes. Raises :class:`ResourceError` if it cannot be created.
+    budget of ``memory`` bytes. Raises :class:`ResourceError` if the directory cannot be created.
     """
 
     def __init__(self, nbytes: int | None, memory: int) -> None:

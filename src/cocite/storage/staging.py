@@ -2,12 +2,13 @@
 
 A staging directory is locked, and contains a marker file that is created first and removed last.
 After a kill, the output is either the old or the complete new one, and the next run reuses the
-staging directory: it resumes if the builder supports this and ``plan.json`` is equal. Otherwise, it
-clears the directory, or raises an error if there are results of another plan.
+staging directory. The run resumes if the builder supports this and ``plan.json`` is equal.
+Otherwise, the run clears the directory, or raises an error if it contains results of another plan.
 
 ``publish`` writes the manifest, then renames the directory. Files outside the store are removed
 before that, or afterwards if the run can be resumed. A replaced output gets the staging directory's
-name until it is removed. The marker records both, so the next run can clean up after a kill.
+name until it is removed. The marker records the files outside the store, and whether an output was
+replaced, so the next run can clean up after a kill.
 """
 
 from __future__ import annotations
@@ -306,7 +307,7 @@ class Staging(Building):
 
     def _rest(self, kept: set[str]) -> list[str]:
         """Return the files outside the store that a resumable run needs until publication, after
-        recording them in the marker. For other runs, remove them and return [].
+        recording them in the marker. For other runs, remove these files and return [].
         """
         rest = sorted({entry.name for entry in self.path.iterdir()} - kept)
         if self._resumable:
@@ -361,7 +362,7 @@ class Staging(Building):
             )
 
     def _replace(self) -> None:
-        """Exchange the old and the new store, then remove the old one's files. If the output is a
+        """Exchange the old and the new store, then remove the old store's files. If the output is a
         link, remove only the link.
         """
         link = self.output.is_symlink()

@@ -30,8 +30,9 @@ _log = logging.getLogger("cocite")
 
 @dataclass(frozen=True)
 class CachePlace:
-    """The chosen ``folder`` (None if none is safe), and the reason (``because``). ``note`` is a
-    message to the user; ``grave`` means that the user's own choice was rejected or none is safe.
+    """The chosen ``folder`` (None if no directory is safe), and the reason (``because``). ``note``
+    is a message to the user; ``grave`` means that the user's own choice was rejected, or that no
+    directory is safe.
     """
 
     folder: Path | None

@@ -1,9 +1,9 @@
-"""``cocite completion``: scripts with which shells complete commands, options and node names.
+"""``cocite completion``: scripts that let shells complete commands, options and node names.
 ``cocite help``: the help of a command.
 
 Node names can contain blanks, quotes and colons. zsh and fish quote what they insert. bash does
 not, and splits words at some characters, so its script passes the line as typed. The program
-removes everything up to the last character at which bash splits; the script quotes the rest.
+removes everything up to the last word break; the script quotes the rest.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _OFFERED = 50
 
 
 _BREAKS = ":=@"
-"""Characters of names at which bash splits words."""
+"""Characters in names that bash treats as word breaks (COMP_WORDBREAKS)."""
 
 
 @add_completion_class

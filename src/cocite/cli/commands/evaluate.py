@@ -137,7 +137,7 @@ def _text(found: StudyDocument) -> str:
 
 
 def _short(cell: str) -> str:
-    """Shorten ``0.283 [0.271, 0.295]`` to ``0.283 ±0.012``, half the interval."""
+    """Shorten ``0.283 [0.271, 0.295]`` to ``0.283 ±0.012``, the half-width."""
     value, bracket, ends = cell.partition(" [")
     if not bracket:
         return cell

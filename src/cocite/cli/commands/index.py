@@ -1,5 +1,5 @@
 """``cocite index``: build the index that answers queries. ``cocite plan``: estimate its cost.
-``cocite refresh``: update it to a changed graph. ``cocite merge``: join indexes.
+``cocite refresh``: update an index after changes of its graph. ``cocite merge``: join indexes.
 ``cocite measures``: list measures.
 """
 
@@ -116,7 +116,8 @@ def index(
             built.measure, built.parts, {}, built.meeting_weight, built.query_defaults
         )
         errors = standard_errors(built.parts, asked, built.samples)
-        # Cluster nodes may differ from this machine, so pilots here would not predict the time.
+        # Cluster nodes may differ from this machine, so a pilot run here would not predict the
+        # time.
         summary = f"on {spread.in_words()}" if spread else str(work.estimate())
         say(f"{output}: {summary}{expected_error(errors)}")
         report = run_build(work)
@@ -464,7 +465,7 @@ def refresh(
         )
         if work.already:
             say(work.already)
-        # No pilots: they take as long as drawing the few samples of a typical refresh.
+        # No pilot runs: they take as long as drawing the few samples of a typical refresh.
         if work.drawn:
             old, new = work.retained, len(work.drawn)
             say(f"{index}: {old:,} samples stay, {new:,} are drawn from {graph}")

@@ -131,7 +131,7 @@ def _index_text(found: IndexDocument) -> str:
         **output.reported_settings(found.settings),
         "graph": f"{found.graph['name']}, {found.graph['edges']:,} links",
     }
-    if refreshed:  # the newest first
+    if refreshed:  # newest first
         facts |= {
             f"snapshot {g.refresh}": f"{g.samples:,} samples of {g.date or 'an unknown day'}, "
             f"from {g.graph}"

@@ -114,7 +114,8 @@ def related_all(
             say(f"{label}: {_query_of(query.k, work.nodes)}{kept * (work.done > 0)}")
             with Stages(units) as stages:
                 show_refining(opened_index, stages)
-                # Cluster nodes may differ from this machine, so a pilot would not predict them.
+                # Cluster nodes may differ from this machine, so a pilot run would not predict the
+                # cost.
                 if machines is None and (estimated := work.estimate(stages)) is not None:
                     say(summary_text(estimated))
                 report = work.run(stages)

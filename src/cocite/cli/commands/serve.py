@@ -91,7 +91,9 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
 
 
 def _needed_to_open(path: str, options: ServeOptions, threads: int) -> int:
-    """Return the bytes that a process needs for an index; close it, so that none inherits it."""
+    """Return the bytes that a process needs for an index; close the index, so no process inherits
+    it.
+    """
     from cocite.search import open_index
     from cocite.server.fresh import FreshLinks
     from cocite.server.load import serving_memory

@@ -122,7 +122,7 @@ def _page_text(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
 
 
 def _number(value: float, score: float) -> str:
-    """Format part of a score with enough decimals; those of ``ppr`` are small."""
+    """Format part of a score with enough decimals; ``ppr`` has small ones."""
     return f"{value:.{max(4, 2 - math.floor(math.log10(score)))}f}"
 
 
@@ -283,7 +283,7 @@ def _joined(path: _Path, signs: dict[str, str]) -> str:
 
 
 def _cut(name: str, width: int) -> str:
-    """Cut a name to ``width`` columns in its middle, as the ends of URLs identify them."""
+    """Cut a name to ``width`` columns in its middle, because the ends of URLs identify pages."""
     gap = _signs()["gap"]
     if len(name) <= width:
         return name

@@ -116,7 +116,7 @@ class SampledBuilder(ABC):
 
 
 class BatchMaker:
-    """Maker of samples in batches; one suffices, as it has its own threads.
+    """Maker of samples in batches; one maker suffices, because it has its own threads.
 
     ``numbers`` contains all samples to make. ``make`` draws up to ``together`` of them, and may
     discard earlier samples; each of the ``layers`` converts samples to blobs on one thread.
@@ -158,7 +158,7 @@ class BatchMaker:
 
 @contextmanager
 def fewer_together(makers: Sequence[Maker], most: int) -> Iterator[None]:
-    """Limit batches to ``most`` samples within the context, for an estimate's pilots."""
+    """Limit batches to ``most`` samples within the context, for the pilot runs of an estimate."""
     batches = [maker for maker in makers if isinstance(maker, BatchMaker)]
     usual = [maker.together for maker in batches]
     for maker in batches:
@@ -174,13 +174,13 @@ def fewer_together(makers: Sequence[Maker], most: int) -> Iterator[None]:
 
 
 _LOSSES = 8
-"""Maximum number of lost workers before a sample is finished."""
+"""Maximum number of workers that may be lost before a sample is finished."""
 
 
 @dataclass(frozen=True)
 class PartitionWork:
     """Work for all blocks of a partitioned graph with this folder, digest, and cuts, with ``rows``
-    rows in transit.
+    buffered rows.
     """
 
     folder: str
@@ -357,7 +357,7 @@ class RowsWriter:
         offsets.write(self._end)
 
     def write(self, counts: NDArray[Any], ids: NDArray[Any], values: NDArray[Any]) -> None:
-        """Append rows with these ``counts``, of which ``ids`` and ``values`` may be a part."""
+        """Append rows with these ``counts``; ``ids`` and ``values`` may be incomplete."""
         ends = np.cumsum(np.append(self._end, counts), dtype=np.uint64)
         self._offsets.write(ends[1:])
         self._end = ends[-1:]
@@ -397,7 +397,7 @@ class WholeBuilder(ABC):
     """Fraction of the work whose results are logged, so that a killed run can resume."""
 
     def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Resources) -> None:
-        """``links`` has the part's direction; for ``both``, the out-links."""
+        """Create a builder. ``links`` has the part's direction; for ``both``, the out-links."""
         self.graph, self.links, self.plan, self.means = graph, links, plan, means
 
     def piece(self, asked: Any) -> Any:

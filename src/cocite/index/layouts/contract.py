@@ -50,10 +50,10 @@ WANTED = "wanted"
 class PartRequest:
     """The selected pages whose data an index stores.
 
-    The file ``path`` contains their graph ids, ascending. Walks use the whole graph, so scores are
-    bit-identical to those of an index of all pages. Source: Fogaras, Racz, *A scalable randomized
-    method to compute link-based similarity rank on the web graph*, section 6 (an index "truncated
-    to the ODP pages").
+    The file ``path`` contains their node ids in the graph, ascending. Walks use the whole graph, so
+    scores are bit-identical to those of an index of all pages. Source: Fogaras, Racz, *A scalable
+    randomized method to compute link-based similarity rank on the web graph*, section 6 (an index
+    "truncated to the ODP pages").
     """
 
     path: Path
@@ -88,7 +88,7 @@ class PartRequest:
             raise Damaged(f"{self.path} does not match its checksum. Restart the build")
 
     def ids(self) -> Words:
-        """Map the graph ids, uint32[count]."""
+        """Map the pages' node ids in the graph, uint32[count]."""
         return map_array(self.path, self.entry)
 
 
@@ -182,7 +182,7 @@ LINE = 16
 @dataclass(frozen=True, kw_only=True)
 class PartFormat:
     """The files of a part: ``files`` are array declarations by file name without prefix, as in
-    ``storage/FORMAT.md``, for n nodes and m links, without shards. ``selects`` says whether the
+    ``storage/FORMAT.md``, for n nodes and m links, excluding shards. ``selects`` says whether the
     layout can store only selected pages (``index/plan.py``).
     """
 
@@ -199,14 +199,15 @@ Samples = Iterable[tuple[Words, int]]
 
 @dataclass(frozen=True, kw_only=True)
 class SampledFormat(PartFormat):
-    """The files of a part with N samples, besides :data:`SHARD_FORM`.
+    """The files of a part with N samples, in addition to :data:`SHARD_FORM`.
 
     ``size(nodes, members, settings)`` is the size of a blob in 32-bit words. ``row(base, nodes,
     members, settings)`` are the values, such as array offsets, that kernels need for a sample whose
     blob begins at word ``base``. ``carries`` says whether samples can be converted to another graph
-    (``index/refresh.py``), which needs ``carry_node`` bytes of memory per node besides the result.
-    ``finish(path, nodes, samples, memory)`` writes data derived from all samples, ``node_bytes``
-    per node and sample, to files with the path prefix ``path``; it returns their entries by name.
+    (``index/refresh.py``), which needs ``carry_node`` bytes of memory per node in addition to the
+    result. ``finish(path, nodes, samples, memory)`` writes data derived from all samples,
+    ``node_bytes`` bytes per node per sample, to files with the path prefix ``path``; it returns
+    their entries by name.
     """
 
     files: Mapping[str, str] = field(default_factory=SAMPLES_FILES.copy)
@@ -238,7 +239,7 @@ class WholeFormat(PartFormat):
     """The files of a part without samples.
 
     ``has(plan, name)`` says whether a part has a file. ``sizes(plan, nodes, graph nodes)`` are the
-    sizes that occur in ``files``, besides n and m.
+    sizes that occur in ``files``, in addition to n and m.
     """
 
     has: Callable[[PartPlan, str], bool] = lambda plan, name: True

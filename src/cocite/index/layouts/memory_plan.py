@@ -5,11 +5,11 @@
     external         buffers + largest block <= budget         tokens and samples also in files
 
 A maker needs 26.5 bytes per node. With blocks, 16 samples of trees share one scan of the links for
-each step; if the links exceed the free memory, as many samples do as fit in half of the free disk.
-In the external form, a block needs 21 bytes per node and 4 per link, and buffers need a quarter of
-the budget, at most 16 MiB; the budget must be at least 4 MiB and a 256th of all blocks. A weighted
-step needs 4 bytes per link, mostly in a scratch file, and with ``hubs`` 4 bytes per node in memory.
-The budget covers data only.
+each step. If the links exceed the free memory, more samples do: as many as fit in half of the free
+disk space. In the external form, a block needs 21 bytes per node and 4 per link, and buffers need a
+quarter of the budget, at most 16 MiB; the budget must be at least 4 MiB and a 256th of all blocks.
+A weighted step needs 4 bytes per link, mostly in a scratch file, and with ``hubs`` 4 bytes per node
+in memory. The budget covers data only.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ WALK_NODE, _TREE_NODE = 36, 33
 laid out.
 """
 _MOST_TOGETHER = 128
-"""Maximum number of samples per batch, as each has three open files."""
+"""Maximum number of samples per batch, because each has three open files."""
 _MOST_BLOCKS = 1024
-"""Maximum number of blocks, as two tables of four bytes per pair of blocks are in memory."""
+"""Maximum number of blocks, because two tables of four bytes per pair of blocks are in memory."""
 
 
 Progress = Callable[[int, int], None]
@@ -71,11 +71,11 @@ class StepBytes:
 class Demand:
     """The memory for building a part.
 
-    ``maker(nodes, keep)`` is the bytes of a maker, whose blobs persist with ``keep``; ``step`` is
-    the additional memory of weighted steps. With blocks, a maker makes ``together`` samples at
-    once, with their state between steps on disk. The external form makes ``external`` samples at
-    once, or is unsupported if 0. It needs ``scratch`` bytes per node: for each walking sample, and
-    for the sample that is laid out.
+    ``maker(nodes, keep)`` is the memory of a maker in bytes; with ``keep``, its blobs persist.
+    ``step`` is the additional memory of weighted steps. With blocks, a maker makes ``together``
+    samples at once, with their state between steps on disk. The external form makes ``external``
+    samples at once, or is unsupported if 0. It needs ``scratch`` bytes per node: for each walking
+    sample, and for the sample that is laid out.
     """
 
     layout: str
@@ -91,8 +91,8 @@ class MemoryPlan:
     """The memory, threads and disk that a build may use.
 
     ``cuts`` contains the first node of every block except the first; ``wanted`` is the requested
-    thread count. In the external form, ``rows`` is the number of tokens in transit (otherwise 0),
-    and ``tokens`` the memory that tokens and trees would need, or 0 if that is not the reason.
+    thread count. In the external form, ``rows`` is the number of buffered tokens (otherwise 0), and
+    ``tokens`` the memory that tokens and trees would need, or 0 if that is not why files are used.
     ``together`` samples share each scan of the links, and need at most ``scratch_bytes`` on disk
     between steps. ``apart`` is the number of graph partitions, each of which needs ``memory``.
     """
@@ -227,8 +227,8 @@ def fit_partitions(
 
 
 def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> MemoryPlan:
-    """Plan graph blocks with a sample's tokens in memory, and as many threads, up to the samples
-    made together, as fit beside ``block`` bytes.
+    """Plan graph blocks with a sample's tokens in memory, and as many threads as fit beside
+    ``block`` bytes, at most one per sample made together.
     """
     nodes, together = links.nodes, demand.together
     scratch = STATE_NODE * nodes * together if together > 1 else 0

@@ -51,7 +51,7 @@ class ShardRequest:
     rows: tuple[int, ...] = ()
     pairs: tuple[Pair, ...] = ()
     ways: bool = False
-    """Whether to return the pairs' walks or common winners."""
+    """Whether to return the pairs' walks or common min-hash values."""
 
 
 class Row(NamedTuple):
@@ -66,7 +66,7 @@ class Row(NamedTuple):
 
 class ShardResponse(NamedTuple):
     """A shard's response for one part: sample ``numbers`` int64[s], ascending; ``rows`` by node;
-    ``walks`` uint32[s, length] by node; and ``common`` winners uint32[s, length] by pair.
+    ``walks`` uint32[s, length] by node; and ``common`` min-hash values uint32[s, length] by pair.
     """
 
     numbers: Ints
@@ -174,7 +174,7 @@ class RemoteSamples:
         return self._merged([each.walks[node] for each in self._reported], length)
 
     def common(self, pair: Pair, length: int) -> Ids:
-        """Return the pair's common winners, uint32[samples, length]."""
+        """Return the pair's common min-hash values, uint32[samples, length]."""
         return self._merged([each.common[pair] for each in self._reported], length)
 
 
@@ -207,7 +207,7 @@ class _Meetings(_DecodedRows, MeetingReader):
     """Reader whose codes are meeting times."""
 
     def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
-        """Return the values by meeting time, which are 0 for times of 16 or more."""
+        """Return the values by meeting time; values for times of 16 or more are 0."""
         found = np.zeros((256, 2), np.uint64)
         worth = weights_of(self.weight(settings).values)
         found[: len(worth)] = worth
@@ -247,7 +247,7 @@ class RemoteMinhash(_DecodedRows, MinhashReader):
         return found
 
     def common(self, first: int, second: int) -> Ids:
-        """Return the common winners of two different nodes by sample and ring."""
+        """Return the common min-hash values of two different nodes, by sample and ring."""
         return self.response.common((first, second), self.length)
 
 

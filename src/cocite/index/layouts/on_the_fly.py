@@ -60,8 +60,8 @@ class DraftEnds:
 
 @dataclass(frozen=True)
 class DraftPart(StoredPart):
-    """A part with an added page; ``built`` is the part without the page, and ``made`` are arrays
-    that differ from its arrays.
+    """A part with an added page; ``built`` is the part without the page, and ``made`` contains the
+    arrays that differ.
     """
 
     ends: DraftEnds = field(kw_only=True)
@@ -85,7 +85,7 @@ class DraftPart(StoredPart):
         return self.ends.links(way, self.weighted)
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return an array; those of the layout ``links`` are computed."""
+        """Return an array; arrays of the layout ``links`` are computed."""
         if name in self.made or self.layout != "links":
             return self.made[name] if name in self.made else self.built.array(name)
         if name == DEGREES:

@@ -103,7 +103,7 @@ class StoredPart(PartPlan):
 
     def ask_settings(self, asked: WholeSettings) -> PartSettings:
         """Select the part's query settings from those of the whole query. The last result is
-        cached, as it applies to a whole batch.
+        cached, because it applies to a whole batch.
         """
         last: tuple[WholeSettings, PartSettings] | None = self.__dict__.get("_last_asked")
         if last is None or last[0] is not asked:

@@ -1,8 +1,8 @@
 """The interface of readers, and the table of layouts.
 
 A reader answers for one part of an index. Scores are whole grains (``kernels/totals.py``), so the
-order of summation cannot change them, and ``related`` equals sorting ``similarity`` over all nodes,
-to the bit. Every measure is a sum over pages, whose terms are the reasons (:class:`Reasons`):
+order of summation cannot change them, and ``related`` is bit-identical to sorting ``similarity``
+over all nodes. Every measure is a sum over pages, whose terms are the reasons (:class:`Reasons`):
 meeting points, common neighbors or features, or last steps.
 
 Queries sum in arrays over all nodes (:class:`QueryScratch`), in which only touched memory pages
@@ -106,10 +106,10 @@ _MOST_MEMORY, _MOST_SHARE = 1 << 28, 32
 """
 _PAGE = 4096
 NODE_SCRATCH = 44
-"""Bytes of scratch per node and thread."""
+"""Bytes of scratch per node per thread."""
 _RUN, _RECORD = 4 << 16, 16
-"""Approximate bytes mapped per query and sample (some runs, and 64 kB around each), and bytes per
-node and sample.
+"""Approximate bytes mapped per query per sample (some runs, and 64 kB around each), and bytes per
+node per sample.
 """
 
 
@@ -240,7 +240,7 @@ class Estimate(NamedTuple):
 
 
 class Span(NamedTuple):
-    """The range of sample values: the least value, the least exact value that a sample may
+    """The range of sample values: the smallest value, the smallest exact value that a sample may
     represent, and the largest value.
     """
 
@@ -254,7 +254,7 @@ class Span(NamedTuple):
 
     @property
     def width(self) -> float:
-        """Return the largest minus the least value."""
+        """Return the largest minus the smallest value."""
         return self.most - self.least
 
 
@@ -278,7 +278,7 @@ class PairEvidence(NamedTuple):
 
 
 class Reader(ABC):
-    """Answers queries from one part of an index. Threads may share a reader."""
+    """Answers queries from one part of an index. Thread-safe."""
 
     signed = False
     """Whether scores, and therefore sums over parts, may be negative."""
@@ -374,7 +374,7 @@ class SampledReader(Reader):
     @abstractmethod
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
         """Return two float64[samples, h]: the sample values for ``node`` and each of ``others``,
-        and upper bounds on the exact values, which truncation may lower.
+        which truncation may lower, and upper bounds on the exact values.
 
         ``others`` must not contain ``node``. Values of samples without both nodes are undefined.
         """
@@ -423,8 +423,8 @@ def weights_of(values: tuple[float, ...]) -> NDArray[np.uint64]:
     """Return uint64[16, 2]: the weights of meetings after 0..15 steps, and the squared weights, in
     fixed point.
 
-    Rounding errors are below 2**-49. No weight is 0, because to kernels a sum of 0 means that the
-    nodes do not meet.
+    Rounding errors are below 2**-49. No weight is 0, because kernels treat nodes with a sum of 0 as
+    not meeting.
     """
     table = np.array([[max(1, round(w * ONE)), round(w * w * ONE)] for w in values], np.uint64)
     table.flags.writeable = False

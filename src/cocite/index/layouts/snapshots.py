@@ -8,7 +8,7 @@ newest samples.
 
 Samples remain independent, but their expectations differ between graphs: standard errors tend to be
 too large, and intervals remain valid. Source: Maurer, Pontil, *Empirical Bernstein bounds*, 2009;
-the application to several graphs is ours.
+the application to several graphs is our own.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 A node alone on a row has no links. Undirected lists that contain each link once require
 ``--undirected``; adjacency lists take a microsecond per name. For web graphs, the vertex file is
 next to the edge file, and ``com.example`` becomes ``example.com``. Reading edges costs as much as
-reading text, and a join. https://commoncrawl.org/web-graphs
+reading text, plus a join. https://commoncrawl.org/web-graphs
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """BVGraph, the format of LAW's web graphs: ``NAME.graph`` and ``NAME.properties``.
 
-The input is either file, or NAME alone. The graph is decoded sequentially, without
+The input is either of these files, or NAME alone. The graph is decoded sequentially, without
 ``NAME.offsets``. If ``NAME.urls`` (compressed or not) exists, its lines are the node names, in
 order; otherwise, nodes are the integers from 0 on.
 
 A link takes 60 nanoseconds to decode (``kernels/bvgraph.py``), and as much again to load. Memory is
-a few MB, and the longest lists.
+a few MB, plus the longest lists.
 """
 
 from __future__ import annotations

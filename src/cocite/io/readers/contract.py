@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 #    other escapes in upper case
 #    parameters of TRACKING removed              http://a.org/?utm_source=x&p=1 -> http://a.org/?p=1
 #
-# Everything else may matter to a server, and stays unchanged: http or https, www., a trailing
-# slash, index.html, the case of the path, the order of other parameters, a user name.
+# Everything else may matter to a server, and is kept: http or https, www., a trailing slash,
+# index.html, the case of the path, the order of other parameters, a user name.
 
 
 IS_WEB = r"^\s*[hH][tT][tT][pP][sS]?:"
@@ -106,7 +106,7 @@ def no_progress(stage: str, done: int, total: int) -> None:
 class ReadOptions(IngestOptions):
     """Readers' options: :class:`~cocite.options.ingest.IngestOptions` after all checks.
 
-    ``columns`` are the source and target columns, as titles or numbers from 1; ``sides`` are the
+    ``columns`` are the source and target columns, as names or numbers from 1; ``sides`` are the
     names of the two sides of a bipartite table.
     """
 
@@ -164,7 +164,7 @@ class ReadOptions(IngestOptions):
 
     @property
     def weight(self) -> str:
-        """Return the weight column, as a title or a number, or ""."""
+        """Return the weight column, as a name or a number, or ""."""
         return str(self.weight_column or "")
 
     @property
@@ -174,7 +174,7 @@ class ReadOptions(IngestOptions):
 
     @property
     def columns_named(self) -> tuple[str, ...]:
-        """Return all columns selected by title or number."""
+        """Return all columns selected by name or number."""
         return (*self.columns, self.weight) if self.weight else self.columns
 
     def for_nodes(self) -> ReadOptions:
@@ -345,7 +345,7 @@ class Found:
 
     ``file`` is the input's name in messages. ``rows`` is the number of rows in the relation;
     ``bad_rows`` counts skipped rows by fault, and ``examples`` are the first of those. ``integers``
-    is whether all names are integers. ``note`` adds details on the ``format``.
+    says whether all names are integers. ``note`` adds details on the ``format``.
     """
 
     file: str
@@ -389,8 +389,8 @@ class PagesFound(Found):
     """Report on pages.
 
     ``links`` counts links between the pages by tag, ``others`` all other links by target, and
-    ``left_out`` skipped files or records by kind. ``files`` files were read, the first of them
-    ``file``. ``site`` is a folder's URL; ``format`` is the noun for the pages.
+    ``left_out`` skipped files or records by kind. ``files`` counts the files read; ``file`` is the
+    first. ``site`` is a folder's URL; ``format`` is the noun for the pages.
     """
 
     pages: int = 0
@@ -451,9 +451,9 @@ class FormatReader:
     :class:`~cocite.errors.InputError` for unreadable input, and :class:`~cocite.errors.UsageError`
     for options that do not apply.
 
-    A reader that ``streams`` accepts a pipe. One with ``together`` reads all inputs of its format
-    at once, as ``job.inputs``. ``takes`` lists optional features, such as ``pages`` (limit nodes to
-    a list of pages). ``weights`` and ``columns`` are whether the format can have these.
+    A reader that ``streams`` accepts a pipe. A reader with ``together`` reads all inputs of its
+    format at once, as ``job.inputs``. ``takes`` lists optional features, such as ``pages`` (limit
+    nodes to a list of pages). ``weights`` and ``columns`` say whether the format can have these.
     """
 
     title: str

@@ -2,11 +2,11 @@
 
 * Delimiter: the first of tab, comma, semicolon, bar and blanks that splits all lines into the same
   number of columns, at least two; for ``.csv``, comma comes first.
-* Header: the first line, if none of its names is in the rows below and it looks like titles. The
-  selected columns have well-known titles; or words, and no numbers, are above columns of numbers;
-  or its words lack a digit, a punctuation mark or a capital that all rows below have.
-* Columns: those with well-known titles for the ends of links (ignoring case and punctuation), else
-  the first two. Pairs in :data:`_WAYS` distinguish source and target, those in :data:`_SIDES` do
+* * Header: the first line, if none of its cells is in the rows below and it looks like column
+names. The selected columns have well-known names; or words, and no numbers, are above columns of
+numbers; or its words lack a digit, a punctuation mark or a capital that all rows below have.
+* * Columns: those with well-known names for the ends of links (ignoring case and punctuation), else
+the first two. Pairs in :data:`_WAYS` distinguish source and target, those in :data:`_SIDES` do
   not.
 
 Names with blanks look like several columns, and arrows like nodes. Both raise an error that asks
@@ -50,12 +50,12 @@ _WAYS = _pairs(
     subject-object
     quelle-ziel von-nach origen-destino fuente-destino source-cible origine-destination"""
 )
-"""Titles of source and target."""
+"""Column names of source and target."""
 _SIDES = _pairs(
     """node1-node2 page1-page2 nodea-nodeb parent-child head-tail start-end user-friend
     userid-friendid follower-following user-follows"""
 )
-"""Titles of two ends; the column that comes first is the source."""
+"""Column names of two ends; the column that comes first is the source."""
 
 
 def _words(text: str) -> frozenset[str]:
@@ -66,11 +66,11 @@ TITLES = frozenset(title for pair in _WAYS + _SIDES for title in pair) | _words(
     """begin cites id imports label linkedpages linkedto links name node pagetitle related seite
     title uri verlinkt verweis verweist"""
 )
-"""Titles of link columns, in letters and digits only."""
+"""Names of link columns, in letters and digits only."""
 _NUMBERS = _words("id rowid index key pk nr no number linkid edgeid")
-"""Titles of a first column that may only number the rows."""
+"""Names of a first column that may only number the rows."""
 _ABOUT = _words("name label title url uri")
-"""Titles of columns that describe a node, in a table that begins with row numbers."""
+"""Names of columns that describe a node, in a table that begins with row numbers."""
 
 _ANSWERS = {
     ("node", "rank", "related", "score"): ("output of cocite related-all", "node,related"),
@@ -78,11 +78,11 @@ _ANSWERS = {
     ("node", "rank"): ("output of cocite rank", ""),
     ("node", "hits"): ("output of cocite related-all", ""),
 }
-"""First titles of a result -> its description, and its columns to use as links."""
+"""Maps a result's first column names to its description, and its columns to use as links."""
 
 
 def answer_in(titles: Sequence[str]) -> str:
-    """Return an error text for the titles of cocite's own results, "" for others."""
+    """Return an error text for the column names of cocite's own results, "" for others."""
     plain = [title.strip().lower() for title in titles]
     plain = [title for title in plain if title != "title"]
     for begun, (what, columns) in _ANSWERS.items():
@@ -93,12 +93,12 @@ def answer_in(titles: Sequence[str]) -> str:
 
 
 def plain_title(title: str) -> str:
-    """Return the letters and digits of a title, in lower case."""
+    """Return the letters and digits of a column name, in lower case."""
     return re.sub(r"[\W_]", "", title.lower())
 
 
 def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tuple[int, int] | None:
-    """Return the positions of source and target by title; None if missing or ambiguous.
+    """Return the positions of source and target by name; None if missing or ambiguous.
 
     Columns named like the ``sides`` of a bipartite table, or like these with ``id`` at the end,
     have priority.
@@ -123,7 +123,7 @@ def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tupl
 class LinkColumns(NamedTuple):
     """A table's selected columns, by position: the ``ends`` of links, and the ``weight``.
 
-    ``named`` is whether the ends were requested or have well-known titles; ``unread`` is the title
+    ``named`` says whether the ends were requested or have well-known names; ``unread`` is the name
     of an unselected weight column, or "".
     """
 
@@ -145,7 +145,7 @@ def choose_columns(
 ) -> LinkColumns:
     """Select a table's columns of links (``wanted`` is 2) or node names (1).
 
-    Requested columns have priority, then well-known titles, then the first columns. Raises
+    Requested columns have priority, then well-known names, then the first columns. Raises
     :class:`UsageError` if a requested column is missing or selected twice, and :class:`InputError`
     if the table has too few columns.
     """
@@ -176,7 +176,7 @@ def check_distinct(
 def column_place(
     label: str, titles: Sequence[object], column: str | int, *, folded: bool = False
 ) -> int:
-    """Return a column's position by title or number (from 1); raises :class:`UsageError`."""
+    """Return a column's position by name or number (from 1); raises :class:`UsageError`."""
     named: list[object] = list(titles)
     wanted: object = column
     if folded:
@@ -191,7 +191,7 @@ def column_place(
 
 
 def unread_weights(titles: Sequence[object], taken: Sequence[object]) -> str:
-    """Return the title of a weight column that is not ``taken``, or ""."""
+    """Return the name of a weight column that is not ``taken``, or ""."""
     found = [each for each in map(str, titles) if plain_title(each) in ("weight", "weights")]
     return next((each for each in found if each not in map(str, taken)), "")
 
@@ -222,7 +222,7 @@ _LABELS = _words(
     """label labels category categories class classes group groups topic topics tag tags community
     cluster subject genre type kind field section theme kategorie klasse gruppe thema categoria"""
 )
-"""Titles of a column of labels."""
+"""Names of a column of labels."""
 _NO_TITLES = _words("nan na null none nil inf infinity missing unknown true false")
 _OPENED = re.compile(r'(?:^|[,;\t])\s*"')
 """Beginning of a quoted field."""
@@ -282,7 +282,7 @@ def _width(line: str, delimiter: str) -> int:
 
 
 def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
-    """Guess the delimiter of a file of links (``wanted`` is 2) or of node names (1)."""
+    """Guess the delimiter of an edge list (``wanted`` is 2) or of node names (1)."""
     order = ["tab", "comma", "semicolon", "pipe", "space"]
     if comma_first:
         order = ["comma", "semicolon", "tab", "pipe", "space"]
@@ -336,7 +336,9 @@ def in_doubt(lines: list[str], delimiter: str) -> str:
 def titled_ends(
     rows: list[list[str]], header: str, sides: tuple[str, str] | None = None
 ) -> tuple[int, int] | None:
-    """Return links' ends by titles in the first row, or None; ``header`` is yes, no or auto."""
+    """Return links' ends by column names in the first row, or None; ``header`` is yes, no
+    or auto.
+    """
     if not rows or header == "no":
         return None
     named = ends_of(rows[0], sides)
@@ -346,12 +348,12 @@ def titled_ends(
         return named
     if len(rows) < 2 or len(rows[0]) < 3 or rows[0][0].strip():
         return None
-    cells = [row[0].strip() for row in rows[1:] if row]  # an index of pandas, without title
+    cells = [row[0].strip() for row in rows[1:] if row]  # an unnamed index from pandas
     return (1, 2) if cells == [str(i) for i in range(len(cells))] else None
 
 
 def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, str] | None) -> bool:
-    """Return whether ``ends`` have the titles of ``sides``, which no row below contains."""
+    """Return whether ``ends`` have the names of ``sides``, which no row below contains."""
     titles = {rows[0][i].strip() for i in ends}
     if sides is None or ends_of([rows[0][i] for i in ends], sides) != (0, 1):
         return False
@@ -396,12 +398,12 @@ def _known(title: str) -> bool:
 
 
 def _worded(cell: str) -> bool:
-    """Return whether a cell may be a title rather than a malformed number."""
+    """Return whether a cell may be a column name rather than a malformed number."""
     return bool(re.match(r"[^\W\d]", cell.lstrip("_"))) and cell.lower() not in _NO_TITLES
 
 
 def _of_another_shape(titles: list[str], columns: list[list[str]]) -> bool:
-    """Return whether all names have a digit, URL sign or capital that plain titles lack."""
+    """Return whether all names have a digit, URL sign or capital that plain column names lack."""
     digit, address = re.compile(r"\d"), re.compile(r"[:/.?=&#@_]")
     for title, cells in zip(titles, columns, strict=True):
         if len(cells) < _LEAST_SHAPE or not re.fullmatch(r"[^\W\d_]+(?:[ -][^\W\d_]+)*", title):
@@ -417,7 +419,7 @@ def _numeric(text: str) -> bool:
 
 
 def see_no_titles(clean: bytes, titles: tuple[str, ...], file: str) -> None:
-    """Raise :class:`UnrecognizedInput` if a detected title is also a name in ``clean``."""
+    """Raise :class:`UnrecognizedInput` if a detected column name is also a node in ``clean``."""
     for title in titles:
         name = title.encode()
         first, second = name + b"\t", b"\t" + name

@@ -31,7 +31,7 @@ class Format:
     In the advice, ``{file}`` is the file, ``{content}`` a command that prints it, and ``{ingest}``
     a command that reads standard input. A format that is not ``sure`` applies only if no option
     describes the rows. ``called`` is the reader's name for ``--input-format``; several formats may
-    share it.
+    share a reader.
     """
 
     name: str
@@ -242,7 +242,7 @@ FORMATS: tuple[Format, ...] = (
 
 
 def readers() -> dict[str, str]:
-    """Return reader name -> MODULE:NAME, in the order of detection."""
+    """Map reader names to MODULE:NAME, in the order of detection."""
     return {line.called: line.reader for line in FORMATS if line.reader} | {"text": TEXT}
 
 
@@ -331,7 +331,7 @@ def reader_at(place: str) -> FormatReader:
 
 
 def _filled(advice: str, source: Source) -> str:
-    """Fill a source's file and commands into an advice."""
+    """Fill a source's file and commands into advice."""
     file = "FILE" if source.path is None else str(source.path)
     commands = {
         "{file}": file if source.path is None else shlex.quote(file),

@@ -36,7 +36,7 @@ from cocite.io.readers.rows import LinkWriter
 _LARGEST = 1 << 20
 """Maximum size of a file in bytes; lower if memory is short."""
 _BYTES = 1 << 10
-"""Memory per byte of code in the worst case (lines of ``x``); usually a tenth of it."""
+"""Memory per byte of code in the worst case (lines of ``x``); usually a tenth of that."""
 _PNPM = "pnpm-workspace.yaml"
 _PROJECTS = ("pyproject.toml", "setup.py", "setup.cfg")
 _NOTES = (".md", ".rst", ".adoc", ".txt")

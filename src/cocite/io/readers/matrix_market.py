@@ -131,7 +131,7 @@ def _sized(source: Source, text: str, line: int, field: str, symmetry: str) -> _
 
 
 def _check_rows(job: Job, header: _MatrixHeader) -> None:
-    """Check that rows without entries fit in memory, as a small file can claim billions."""
+    """Check that rows without entries fit in memory: a small file can claim billions."""
     need = _ROW * (header.size - 2 * header.entries)
     if need > job.memory:
         raise ResourceError(

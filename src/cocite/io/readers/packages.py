@@ -1,4 +1,4 @@
-"""Package managers' lock files: a link from each package to those it needs.
+"""Package managers' lock files: a link from each package to the packages it needs.
 
     poetry.lock, uv.lock, pdm.lock, Cargo.lock     TOML with a [[package]] for each
     package-lock.json, npm-shrinkwrap.json         npm, versions 1 to 3

@@ -1,9 +1,9 @@
 """Parquet edge lists, read by DuckDB: select columns and check rows.
 
-Source and target are the ``--columns`` (titles, or numbers from 1), else the columns with
-well-known titles (``io/readers/dialect.py``), else the first two; ``--weight-column`` is the
-weight. A row is malformed if it has a null, an empty or invalid name (``graph/spelling.py``), or a
-weight outside the range from 1e-30 to 1e30.
+Source and target are the ``--columns`` (names, or numbers from 1), else the columns with well-known
+names (``io/readers/dialect.py``), else the first two; ``--weight-column`` is the weight. A row is
+malformed if it has a null, an empty or invalid name (``graph/spelling.py``), or a weight outside
+the range from 1e-30 to 1e30.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _PARTS = (
     (r"magic bytes|too small|footer", "its end is missing: it is cut, or still being written"),
     (r"corrupt|thrift|decompress|snappy|zstd|gzip|brotli|checksum", "it is damaged"),
 )
-"""Patterns in DuckDB's messages -> meaning."""
+"""Maps patterns in DuckDB's messages to their meanings."""
 
 
 def not_parquet(source: Source, error: Exception) -> InputError:
@@ -66,7 +66,7 @@ def not_parquet(source: Source, error: Exception) -> InputError:
 
 
 def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
-    """Read many files; scan those of the same schema together."""
+    """Read many files; scan files with the same schema together."""
     import duckdb
 
     each = each_with_progress(job.progress, sources)
@@ -100,10 +100,10 @@ def read_file(job: Job, source: Source, path: Path) -> tuple[str, Found]:
 
 
 class _Taken(NamedTuple):
-    """Titles of the selected columns: the ends, and the weight.
+    """Names of the selected columns: the ends, and the weight.
 
-    ``integers`` is whether the ends are integers, ``guessed`` whether they were selected only by
-    position; ``unread`` is an unselected weight column.
+    ``integers`` says whether the ends are integers, ``guessed`` whether columns were selected only
+    by position; ``unread`` is an unselected weight column.
     """
 
     chosen: tuple[str, ...]
@@ -195,7 +195,7 @@ def _taken(job: Job, source: Source, path: Path) -> _Taken:
 
 
 def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) -> list[list[Source]]:
-    """Group sources by schema; a file named twice is in two groups. Raises ``duckdb.Error``."""
+    """Group sources by schema; a file given twice is in two groups. Raises ``duckdb.Error``."""
     schemas: dict[str, list[tuple[Any, ...]]] = {}
     query = f"FROM parquet_schema({_list(str(_path(s)) for s in sources)})"
     for name, *column in connection.execute(query).fetchall():
@@ -210,7 +210,7 @@ def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) ->
 
 
 def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
-    """Scan files of the same schema together; on an error, one by one, to name the file."""
+    """Scan files with the same schema together; after an error, one by one, to find the file."""
     import duckdb
 
     paths = {str(_path(source)): source for source in group}
@@ -227,7 +227,9 @@ def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
 
 
 def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, list[Found]]:
-    """Return the relation of files of the same schema (path -> source), and a report on each."""
+    """Return a relation over ``paths`` (path -> source) with the same schema, and a report on each
+    file.
+    """
     rows, bad, name = taken.rows(paths), taken.bad, quoted_column(_FILE)
     weight = "" if taken.weight is None else "w"
     figures = {

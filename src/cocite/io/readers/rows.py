@@ -43,7 +43,7 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
 
 
 class LinkWriter:
-    """Context manager that collects links and nodes; ``units`` are those of their positions."""
+    """Context manager that collects links and nodes; ``units`` are the units of their positions."""
 
     def __init__(
         self, job: Job, units: tuple[str, str] = ("line", "line"), *, weighted: bool = False

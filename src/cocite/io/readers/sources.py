@@ -125,7 +125,7 @@ def _unxz(packed: io.BufferedReader) -> Iterator[bytes]:
 class Counted(io.RawIOBase):
     """A stream that counts bytes and calls ``check`` with the count.
 
-    Bytes are read directly into the caller's buffer, as a copy would add a third to the time.
+    Bytes are read directly into the caller's buffer, because a copy would add a third to the time.
     """
 
     def __init__(self, inner: Any, check: Callable[[int], None] = lambda count: None) -> None:
@@ -158,7 +158,7 @@ LOOK = 1 << 16
 """Number of decompressed bytes in which to detect the format."""
 _STEP = 1 << 13
 MOST_RATIO = 200
-"""Maximum compression ratio; that of links and pages is 3 to 50."""
+"""Maximum compression ratio; links and pages have ratios of 3 to 50."""
 ALWAYS_UNPACKED = 1 << 28
 """Decompressed size in bytes that is allowed for any input."""
 _XZ_MEMORY = 256 << 20
@@ -200,7 +200,7 @@ def lines_of(text: str) -> list[str]:
 class Beginning:
     """The decompressed beginning of an input.
 
-    ``whole`` is whether ``content`` is the entire input. ``packed`` is the compression, or "";
+    ``whole`` says whether ``content`` is the entire input. ``packed`` is the compression, or "";
     ``path`` is a file's path; ``encoding`` is UTF-16 or "".
     """
 

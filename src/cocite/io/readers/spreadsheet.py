@@ -5,9 +5,9 @@ read like text (``io/readers/text.py``), which detects header and columns; malfo
 reported by their number in the sheet.
 
 A sheet may claim any size, so it is read in a process with limited memory
-(``io/readers/sheet.py``). The limit is that for decompression (``io/readers/sources.py``), or
-``--memory`` if that is less. Reads 5 million cells per second, with about 130 bytes of memory per
-cell.
+(``io/readers/sheet.py``). The limit is the same as for decompression (``io/readers/sources.py``),
+or ``--memory`` if that is less. Reads 5 million cells per second, with about 130 bytes of memory
+per cell.
 """
 
 from __future__ import annotations

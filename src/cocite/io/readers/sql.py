@@ -1,4 +1,4 @@
-"""Links or titles from a database's query or table.
+"""Links or titles from a database query or table.
 
     --sql "select src, dst from 'clicks.parquet'"             DuckDB, on files
     --database site.sqlite --table links                      a table, read-only
@@ -116,7 +116,7 @@ READER = FormatReader("a database", "a query or a table of SQLite, DuckDB or Pos
 
 
 def _result(job: Job) -> Path:
-    """Return the path for DuckDB's result; older versions require an absolute one."""
+    """Return the path for DuckDB's result; older versions require an absolute path."""
     return job.scratch.resolve() / "query.parquet"
 
 
@@ -175,7 +175,7 @@ def _table_query(connection: Any, address: Address, hint: str) -> str:
 def _columns_query(
     connection: Any, address: Address, hint: str, choose: Callable[[list[str]], Sequence[int]]
 ) -> tuple[str, list[str]]:
-    """Return a query for the columns that ``choose`` selects by title, and their titles."""
+    """Return a query for the columns that ``choose`` selects by name, and the names."""
     query = _table_query(connection, address, hint)
     with reported(address):
         described = connection.execute(f"{query} LIMIT 0").description
@@ -189,7 +189,7 @@ def table_rows(
 ) -> Iterator[tuple[str | None, str | None]]:
     """Yield (name, title) for each row of a table, None if missing.
 
-    ``choose`` maps the columns' titles to the positions of the two columns. Raises
+    ``choose`` maps the column names to the positions of the name and title columns. Raises
     :class:`InputError`, :class:`~cocite.errors.UsageError`.
     """
     address = source.address
@@ -229,7 +229,7 @@ def _places(source: SqlSource, names: list[str], job: Job) -> list[int]:
 
 
 def _by_titles(job: Job, titles: Sequence[str]) -> Job:
-    """Return the job with the columns' titles: their numbers are those of the whole table."""
+    """Return the job with columns given by name, because numbers refer to the whole table."""
     columns = tuple(titles[: job.wanted]) if job.options.columns else ()
     weight = titles[-1] if job.options.weight else job.options.weight_column
     return replace(job, options=replace(job.options, columns=columns, weight_column=weight))

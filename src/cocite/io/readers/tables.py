@@ -2,10 +2,10 @@
 
 Tables are text (plain or compressed) or Parquet, recognized by content as for links, or database
 tables; :class:`TableForm` describes how they differ. The two columns are those requested or, for
-titles, those with well-known titles (``Id,Label``, ``title,url``); else the first two. A header is
-detected as for links, but a first row that contains a node's name is none. A row that lacks a
-column or a label is malformed; for titles, so is one wider than the first. Texts may also be a
-folder or a tar archive, with one file per node.
+titles, those with well-known names (``Id,Label``, ``title,url``); else the first two. A header is
+detected as for links, but a first row that contains a node's name is not a header. A row that lacks
+a column or a label is malformed; for titles, a row wider than the first is malformed, too. Texts
+may also be a folder or a tar archive, with one file per node.
 
 Reading takes one pass, with one row or text in memory at a time, of at most 32 Mi characters.
 """
@@ -54,7 +54,7 @@ _NAMES = (
     *("id", "name", "node", "nodeid", "page", "pageid", "pagename", "url", "uri", "link", "key"),
     *("slug", "path", "file", "article", "document", "site", "seite"),
 )
-"""Titles of name columns, best first; next to an id column, ``name`` is the title."""
+"""Names of columns with node names, best first; next to an id column, ``name`` has titles."""
 _QUOTING = ("comma", "semicolon")
 _PROGRESS_ROWS = 1 << 12
 _PARQUET_ROWS = 8
@@ -76,8 +76,8 @@ class TableForm(NamedTuple):
     doubtful columns, ``header_advice`` for a wrong header. ``flags`` are the options that determine
     how the table is read.
 
-    With ``titled``, titles identify the columns, all rows must be as wide as the first, and text
-    must be UTF-8. With ``filled``, both cells must be nonempty and no longer than a name.
+    With ``titled``, column names identify the columns, all rows must be as wide as the first, and
+    text must be UTF-8. With ``filled``, both cells must be nonempty and no longer than a name.
     ``longest`` is the maximum length of a cell, in characters.
     """
 
@@ -126,10 +126,10 @@ VALUES = TableForm("rows", "name and value")
 def places_of(
     form: TableForm, label: str, first: Sequence[str], columns: Sequence[str] = ()
 ) -> tuple[tuple[int, int], bool]:
-    """Return the positions of name and value, and whether titles determined them.
+    """Return the positions of name and value, and whether column names determined them.
 
-    ``first`` is the first row. Requested ``columns``, titles or numbers from 1, have priority, then
-    well-known titles if the form is ``titled``, then the first two columns. Raises
+    ``first`` is the first row. Requested ``columns``, names or numbers from 1, have priority, then
+    well-known names if the form is ``titled``, then the first two columns. Raises
     :class:`UsageError` and :class:`InputError` for missing columns.
     """
     if len(columns) not in (0, 2):
@@ -152,7 +152,7 @@ def places_of(
 
 
 def _titled(first: Sequence[str]) -> tuple[int, int] | None:
-    """Return the positions of name and title by the columns' titles, or None."""
+    """Return the positions of name and title by the column names, or None."""
     plain = [plain_title(title) for title in first]
     title = next((word for word in _TITLES if plain.count(word) == 1), None)
     name = next((word for word in _NAMES if word != title and plain.count(word) == 1), None)
@@ -162,7 +162,7 @@ def _titled(first: Sequence[str]) -> tuple[int, int] | None:
 class NameTable:
     """A table of a name and a value: an iterable of (name, value).
 
-    ``options.columns`` are the two columns; ``is_name`` returns whether a node has that name.
+    ``options.columns`` are the two columns; ``is_name`` returns whether a node has a given name.
     ``database`` is the DuckDB connection for Parquet, by default a new one. The layout is known
     after the first row. After the last, ``rows`` and ``without`` count rows with and without a
     value, and ``bad_rows`` and ``examples`` describe the others.
@@ -220,7 +220,7 @@ class NameTable:
             )
 
     def _choose(self, titles: Sequence[str]) -> tuple[int, int]:
-        """Return the positions of the two columns of a table with titles."""
+        """Return the positions of the two columns of a table, given the column names."""
         self.width, self.header = len(titles), tuple(title.strip() for title in titles)
         self.places, _ = places_of(self.form, self.file, titles, self._options.columns)
         return self.places

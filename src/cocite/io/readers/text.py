@@ -5,8 +5,8 @@ error that asks for them. A file of node names has one name per line, or is a ta
 in ``.csv``) split it into columns.
 
 The result is a clean file, which DuckDB loads without detection: one row per line, fields separated
-by tabs, lines ended by LF, no header, no quotes. It begins with a byte order mark, as DuckDB would
-otherwise remove U+FEFF from the first name.
+by tabs, lines ended by LF, no header, no quotes. It begins with a byte order mark, because DuckDB
+would otherwise remove U+FEFF from the first name.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class TextInput(Found):
     blank_lines: int = 0
     first: tuple[str, ...] = ()
     guessed = False  # whether columns were guessed; not a field, so not stored
-    unread = ""  # title of an unused weight column; not stored either
+    unread = ""  # name of an unused weight column; not stored either
 
     def describe(self) -> str:
         """Return a line of text that starts with ``file``."""
@@ -111,7 +111,7 @@ class TextInput(Found):
             if self.guessed and (unused or self.taken != (0, 1)):
                 text += dialect.OTHERS
             text += dialect.weights_note(self.unread)
-        if self.first and not self.header and not self.integers:  # may be titles, taken for names
+        if self.first and not self.header and not self.integers:  # may be column names
             text += f"; the first link is {' -> '.join(self.first)}"
         return text
 
@@ -177,7 +177,7 @@ class Cleaner:
         self._bad = np.zeros((EXAMPLES, kernels.BAD_FIELDS), np.int64)
         self._long_lines = 0
         self._skip = 0
-        self._first_row = 0  # its line, unless it has titles
+        self._first_row = 0  # its line, unless it is a header
         self.sampled: list[list[str]] = []
         self.found = TextInput(source.label)
 

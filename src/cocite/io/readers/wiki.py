@@ -2,8 +2,8 @@
 
 Nodes are the pages of the selected namespaces, without redirects: a link to a redirect leads to its
 final target. A page is named by its title with underscores, preceded by its namespace
-(``Category:Birds``) unless that is the main one. Links to missing pages, and to redirects that are
-broken, circular or lead to another wiki, are counted.
+(``Category:Birds``) unless that is the main namespace. Links to missing pages, and to redirects
+that are broken, circular or lead to another wiki, are counted.
 
 Other files of a dump are found by their names (``enwiki-page.sql.gz``) next to the given ones.
 Tables may have a prefix (``wiki_page``). Statements begin at the start of a line. Parsing takes 3

@@ -1,9 +1,9 @@
 """Writers: results as files for other programs, in the format of the file extension.
 
-A file is a *table* with titled columns, an *array* of numbers by node id, or a *graph* of weighted
+A file is a *table* with named columns, an *array* of numbers by node id, or a *graph* of weighted
 links. Output goes to a :class:`Target`: a file or a database table (``io/writers/databases.py``)
-that appears only once complete. To add a format, write a module with its writer, and list that in
-``WRITERS`` or ``GRAPHS``.
+that appears only once complete. To add a format, write a module with its writer, and list the
+writer in ``WRITERS`` or ``GRAPHS``.
 """
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def target_of(
 ) -> Target | None:
     """Return the target: the file ``output``, the database table ``to``, or None.
 
-    Call this before any other work, as it checks that the target is writable. ``types`` are the
-    column types, if known; ``safe`` is as in :func:`check_output`. Raises like :func:`check_output`
-    and :func:`~.databases.database_target`.
+    Call this before any other work, because it checks that the target is writable. ``types`` are
+    the column types, if known; ``safe`` is as in :func:`check_output`. Raises like
+    :func:`check_output` and :func:`~.databases.database_target`.
     """
     if to is None:
         if append:

@@ -144,7 +144,7 @@ class Dialect(ABC):
     memory: ClassVar[int]
     """Bytes that the driver takes."""
     types: ClassVar[dict[str, str]] = {}
-    """DuckDB's column types -> this database's, where they differ."""
+    """Maps DuckDB's column types to this database's, where they differ."""
     begins: ClassVar[tuple[str, ...]] = ("BEGIN",)
 
     def __init__(self, connection: Any) -> None:
@@ -187,7 +187,7 @@ class Dialect(ABC):
 class _SQLite(Dialect):
     memory = 20 << 20
     types: ClassVar = {"VARCHAR": "TEXT", "BIGINT": "INTEGER", "DOUBLE": "REAL", "FLOAT": "REAL"}
-    # Lock for writing immediately, as upgrading a read lock can fail.
+    # Lock for writing immediately, because upgrading a read lock can fail.
     begins: ClassVar[tuple[str, ...]] = (f"PRAGMA busy_timeout = {_PATIENCE}", "BEGIN IMMEDIATE")
 
     def __init__(self, connection: Any) -> None:

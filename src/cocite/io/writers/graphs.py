@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from cocite.storage import disk
 
 Facts = Mapping[str, Any]
-"""Attributes of a node or link: title -> value."""
+"""Attributes of a node or link: name -> value."""
 Values = Sequence[Any] | NDArray[Any]
 """A column of attributes."""
 
@@ -37,7 +37,7 @@ _ROWS = 1 << 14
 
 @dataclass(frozen=True)
 class GraphShape:
-    """Attributes of nodes and of links, other than the weight: title -> type.
+    """Attributes of nodes and of links, other than the weight: name -> type.
 
     Types are ``string``, ``double``, ``int`` or ``boolean``. ``about`` describes the graph.
     """
@@ -140,7 +140,7 @@ def _write(form: GraphForm, file: BinaryIO, links: BinaryIO, pieces: Iterable[Gr
 
 
 def _there(titles: Iterable[str], values: Iterable[Any]) -> Facts:
-    """Return title -> value, without missing values."""
+    """Return a mapping of names to values, without missing values."""
     pairs = zip(titles, values, strict=True)
     return {
         t: v for t, v in pairs if v is not None and not (isinstance(v, float) and math.isnan(v))
@@ -203,7 +203,7 @@ def _quoted(value: object) -> str:
 
 # -- xml graphs --------------------------------------------------------------------------
 
-# Tabs and line breaks in attributes are written as character references, as XML parsers would
+# Tabs and line breaks in attributes are written as character references, because XML parsers would
 # convert them to blanks.
 
 _IN_XML = _visible([*range(0x20), *range(0xD800, 0xE000), 0xFFFE, 0xFFFF])
@@ -224,7 +224,7 @@ def _directed(shape: GraphShape) -> str:
 
 
 def _each(form: str, facts: Facts) -> str:
-    """Return ``form`` for each title ``{t}`` and value ``{v}``."""
+    """Return ``form`` for each name ``{t}`` and value ``{v}``."""
     return "".join(form.format(t=_text(title), v=_text(value)) for title, value in facts.items())
 
 

@@ -35,14 +35,14 @@ from cocite.resources import format_size
 from cocite.storage import disk, staged_rows
 
 Columns = Mapping[str, Any]
-"""Some rows: arrays of equal length, by title."""
+"""Some rows: arrays of equal length, by column name."""
 Types = Mapping[str, str]
-"""A table's column titles -> SQL types."""
+"""Maps a table's column names to SQL types."""
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """A file format for columns with titles.
+    """A file format for named columns.
 
     ``write(path, pieces, types)`` writes a file, and needs ``memory`` bytes; if ``twice``, it
     temporarily stores a second copy of the rows next to the file. ``text(piece, types, first)``
@@ -94,7 +94,7 @@ def safe_columns(types: Types) -> str:
 ROWS = "rows"
 
 _CONFIG = {"memory_limit": "64MB", "threads": 1}
-"""DuckDB's settings, which suffice for any number of rows, as rows are streamed."""
+"""DuckDB's settings, which suffice for any number of rows, because rows are streamed."""
 _MEMORY = 150 << 20
 """Memory in bytes for DuckDB's library, its data, and a chunk of names."""
 
@@ -133,7 +133,7 @@ def _write(how: str, safe: bool, target: Path, pieces: Iterable[Columns], types:
 def staged(path: Path, pieces: Iterable[Columns], types: Types, *files: Path) -> Iterator[Any]:
     """Open a new database that has all rows in the table ``ROWS``, and may write ``files``.
 
-    Each chunk is one transaction, as large transactions need more memory.
+    Each chunk is one transaction, because large transactions need more memory.
     """
     may = [str(place) for file in files for place in (file.absolute(), file.resolve())]
     with open_duckdb(str(path), _CONFIG, files=may) as connection:

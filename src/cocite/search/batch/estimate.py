@@ -2,7 +2,7 @@
 
 The sample consists of evenly spaced runs of nodes (*strata*). Their hits are kept, so no query is
 repeated. After an untimed warm-up, sampling takes about two seconds. If all strata finish earlier,
-fewer and longer runs follow, as consecutive nodes may share work.
+fewer and longer runs follow, because consecutive nodes may share work.
 
     seconds = nodes * a / threads + rows * w
 
@@ -206,8 +206,8 @@ def _chosen(index: Searcher, nodes: Iterable[object] | None, side: str | None) -
 _SECONDS = 2.0
 _STRATA, _STRATUM = 160, 6
 _LONG, _FEW_LEFT = (24, 128), 10
-"""Count and size of the longer strata, which are used if a batch exceeds this many times their
-nodes.
+"""Count and size of the longer strata. They are used if a batch has more than _FEW_LEFT times as
+many nodes.
 """
 _FIRST = 6
 """Maximum number of nodes in the untimed warm-up run."""
@@ -219,9 +219,9 @@ _PLACES, _ROW = 24, 1400
 class BatchPlan(Document):
     """Predicted cost of a batch of ``nodes`` nodes, from ``sampled`` nodes.
 
-    ``hits`` is the total, ``seconds`` the remaining time on ``threads``. In bytes: ``memory`` is
-    the process's, including as much of the ``index`` as fits; ``bytes`` the output size; and
-    ``disk`` the temporary space.
+    ``hits`` is the total number of hits, ``seconds`` the remaining time on ``threads`` threads. In
+    bytes: ``memory`` is the process's memory, including as much of the ``index`` as fits; ``bytes``
+    the output size; and ``disk`` the temporary space.
     """
 
     nodes: int

@@ -10,14 +10,14 @@
     FOLDER/pages/ab/cd/NAME.json   for more: by the first two, and the next two
 
 Each file contains the node's line of the JSON lines output. NAME is the node's name, URL-encoded
-with ``=`` instead of ``%``, so that servers do not decode it: letters, digits and ``_.-~`` stay; a
-leading dot and all other UTF-8 bytes become ``=`` and two hexadecimal digits. A NAME of more than
-150 characters is truncated to 120, followed by ``==`` and the first 16 digits of the SHA-256.
-``file_name`` implements this.
+with ``=`` instead of ``%``, so that servers do not decode it: letters, digits and ``_.-~`` are
+kept; a leading dot and all other UTF-8 bytes become ``=`` and two hexadecimal digits. A NAME of
+more than 150 characters is truncated to 120, followed by ``==`` and the first 16 digits of the
+SHA-256. ``file_name`` implements this.
 
 The folder is written in the unfinished batch's directory, with the manifest last, then renamed, so
-a folder with the final name is complete. A resumed batch writes all files again, as a power failure
-may have lost some.
+a folder with the final name is complete. A resumed batch writes all files again, because a power
+failure may have lost some.
 """
 
 from __future__ import annotations

@@ -5,7 +5,8 @@
     graphs        all pages, and links from page to hit with weight (the score), rank, stderr
     folders       a JSON file per node (``search/batch/folder.py``)
 
-Tables omit nodes without hits. Links are directed, as a page need not be a hit of its own hits.
+Tables omit nodes without hits. Links are directed, because a page need not be a hit of its own
+hits.
 """
 
 from __future__ import annotations

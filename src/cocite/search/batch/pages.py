@@ -24,9 +24,9 @@ class OutputPages:
 
     ``nodes`` are names, object[n], or ids, int64[n]; ``counts`` uint32[n] are the numbers of hits.
     The other arrays have an item per hit, node by node: ``related``, of the type of ``nodes``, and
-    ``numbers``, float64 by column title: score, stderr (NaN if missing) and, if requested, low and
+    ``numbers``, float64 by column name: score, stderr (NaN if missing) and, if requested, low and
     high. ``ids`` and ``related_ids`` are the uint32 ids of nodes and hits. If the graph has titles,
-    ``node_titles`` and ``titles`` are those of nodes and hits, with None for untitled pages.
+    ``node_titles`` and ``titles`` are the titles of nodes and hits, with None for untitled pages.
     """
 
     nodes: NDArray[Any]
@@ -51,7 +51,7 @@ class OutputPages:
 
     @property
     def types(self) -> dict[str, str]:
-        """Return the columns' SQL types, by title."""
+        """Return the columns' SQL types, by column name."""
         name = "VARCHAR" if self.nodes.dtype == object else "BIGINT"
         types = {"node": name, "rank": "INTEGER", "related": name}
         types |= dict.fromkeys(self.numbers, "DOUBLE")
@@ -122,7 +122,7 @@ class Output(ABC):
         """Write some pages into a scratch directory, or roll back; return the number of bytes."""
 
     def text(self, pages: OutputPages, first: bool) -> bytes:
-        """Format pages as text, with a header before the ``first`` ones."""
+        """Format pages as text, with a header if they are the ``first``."""
         raise NotImplementedError
 
 

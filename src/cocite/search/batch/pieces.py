@@ -52,7 +52,7 @@ class Piece(NamedTuple):
 
 
 class PieceRows(NamedTuple):
-    """Rows by node position. Those of node i begin at word ``begins[i]``, ``width`` words each."""
+    """Rows by node position: rows of node i begin at word ``begins[i]``, ``width`` words each."""
 
     words: Ids
     begins: NDArray[np.uint64]
@@ -242,7 +242,7 @@ class Question:
         self._latest: tuple[tuple[str, str], tuple[Ids, ...]] = ("", ""), ()
 
     def _facts(self, k: int) -> dict[str, object]:
-        """Return everything but the index that answers depend on."""
+        """Return everything that answers depend on, except the index."""
         options, level = self._query.options, self._query.level
         facts: dict[str, object] = {"k": k, "settings": self._settings.to_json()}
         facts |= {name: getattr(options, name) for name in FilterOptions.declared()}

@@ -1,13 +1,13 @@
 """Query every node on all cores, and write the hits; resumable.
 
 Workers return a piece every few seconds (``search/batch/pieces.py``). Pieces are appended to a
-journal in ``<output>.building``, beside a plan of everything that they depend on; a run with the
-same plan computes only missing pieces. One thread then writes all hits in the order of the nodes,
-so equal rows give equal bytes. If a damaged shard is detected, the batch restarts without the
-shard. On a cluster, machines open the index under a common path and query ranges of nodes; other
-machines repeat the ranges of a lost one.
+journal in ``<output>.building``, beside a plan that records everything they depend on; a run with
+the same plan computes only missing pieces. One thread then writes all hits in the order of the
+nodes, so equal rows give equal bytes. If a damaged shard is detected, the batch restarts without
+the shard. On a cluster, machines open the index under a common path and query ranges of nodes;
+other machines repeat the ranges of a lost machine.
 
-A batch needs 44 bytes of memory per node and thread, a piece per thread, and 24 bytes per queried
+A batch needs 44 bytes of memory per node per thread, a piece per thread, and 24 bytes per queried
 node. On disk, a row takes 20 bytes, 36 with intervals; the output may temporarily take twice its
 size.
 """
@@ -91,7 +91,7 @@ def related_all(
     cluster
         Query on a cluster, whose machines open the index under the same path: ``"local:4"``,
         ``"HOST:PORT"`` of the head node, or ``"auto"``. ``threads`` then applies to each task; the
-        default is the smallest machine's number of cores. Requires the extra ``cluster``.
+        default is the number of cores of the smallest machine. Requires the extra ``cluster``.
     progress
         Called with (stage, done, total): ``"relating"`` in nodes, then ``"writing"`` in rows.
     options

@@ -1,10 +1,10 @@
 """Refine the best hits by drawing further samples from the graph.
 
-The best max(100, 4 k) hits of the index are candidates. Each round doubles the number of samples:
-samples depend only on their number, so those that the index lacks can be drawn for the candidates
+The best max(100, 4 k) hits of the index are candidates. Each round doubles the number of samples. A
+sample is determined by its number, so samples that the index lacks can be drawn for the candidates
 alone. A candidate is dropped when its interval lies below those of k others. Rounds end when k
 candidates are left, all intervals are narrow enough, or ``MOST_SAMPLES`` are drawn. Intervals use
-equal bets and hold jointly, over all nodes and rounds. A sample takes about 0.1 ms.
+equal stakes and hold jointly, over all nodes and rounds. A sample takes about 0.1 ms.
 
 Parts without samples are added unchanged. SimRank and XJaccard are computed without samples instead
 (``search/refine/linear.py``).
@@ -94,7 +94,7 @@ class Refined(NamedTuple):
 
 
 class Refiner(ABC):
-    """Refines answers from one index. Threads may share it."""
+    """Refines answers from one index. Thread-safe."""
 
     certain = False
     """Whether intervals always hold, not just with probability ``confidence``."""
@@ -175,7 +175,7 @@ class CandidateRefiner(Refiner):
         from cocite.kernels.listing import order
 
         k, chosen = query.k, query.chosen
-        # Any estimate is accepted, as refined scores replace it (see Filter.passing).
+        # Any estimate is accepted, because refined scores replace it (see Filter.passing).
         wide = query._replace(k=max(_FEWEST, 4 * k), chosen=replace(chosen, min_score=0.0))
         ids, _ = self._scorer.top(node, wide)
         found = self._settled(node, ids, k, query.settings, level)
@@ -187,8 +187,8 @@ class CandidateRefiner(Refiner):
         return self._settled(node, np.array([other], np.uint32), None, settings, level)
 
     def _exact(self, node: int, ids: Ids, settings: WholeSettings) -> Floats:
-        """Return float64[h, 3]: contributions of unsampled parts in grains, and how far exact ones
-        may be below and above, as scores.
+        """Return float64[h, 3]: contributions of unsampled parts in grains, and how far exact
+        contributions may be below and above, as scores.
         """
         found = np.zeros((ids.size, 3))
         with borrowed(self._stored.nodes) as scratch:

@@ -73,7 +73,7 @@ class LinearRow:
 
 
 class Linear:
-    """Computes rows of SimRank scores in one direction. Threads may share it."""
+    """Computes rows of SimRank scores in one direction. Thread-safe."""
 
     def __init__(self, rows: Links, columns: Links, diagonal: Diagonal) -> None:
         """Create a solver from in-links ``rows`` and out-links ``columns``, or vice versa."""
@@ -144,7 +144,7 @@ _local = threading.local()
 
 @contextmanager
 def _borrowed(nodes: int) -> Iterator[_Lent]:
-    """Lend the thread's scratch, all zeros; a failed query discards it."""
+    """Lend the thread's scratch, all zeros; a failed query discards the scratch."""
     found: _Lent | None = getattr(_local, "lent", None)
     if found is None or found.nodes < nodes:
         found = _Lent(nodes)
@@ -305,8 +305,8 @@ class NeighborhoodRefiner(CandidateRefiner):
         return Refined(ids, scores, errors, low[0], high, low[len(levels) - 1])
 
     def _coefficients(self, reader: MatchReader, node: int, ids: list[int], most: int) -> Floats:
-        """Return float64[h, length]: the coefficients J_k with each candidate, given by graph ids;
-        NaN beyond the limit on links.
+        """Return float64[h, length]: the coefficients J_k with each candidate (a node id of the
+        graph); NaN beyond the limit on links.
         """
         from cocite.kernels.push import TOO_MANY, reachable
 

@@ -1,9 +1,9 @@
 """Sample shards on other machines: the server of a shard, and the scorer of responses.
 
-Names, titles, the graph, filters, and unsampled parts stay on this machine; only responses of
-samples are transferred. A query goes to all shards once (``search/remote/replicas.py``). A
+Names, titles, the graph, filters, and unsampled parts stay on this machine; only the samples'
+responses are transferred. A query goes to all shards once (``search/remote/replicas.py``). A
 :class:`~cocite.search.scorer.Scorer` answers from the samples that responded, with one look-up per
-candidate and sample. If all shards respond, the answer is bit-identical to that of the whole index.
+candidate per sample. If all shards respond, the answer is bit-identical to that of the whole index.
 
 A shard is one of ``shards`` ranges of each part's samples. In a refreshed index, a shard has every
 n-th sample instead, so that each node is in about the same number of samples of every shard.
@@ -158,7 +158,7 @@ class Answered(NamedTuple):
 
 
 class RemoteShards:
-    """An index's sample shards. Threads may share it."""
+    """An index's sample shards. Thread-safe."""
 
     def __init__(self, stored: StoredIndex, replicas: ShardQuery) -> None:
         """Use the servers ``replicas``; raises :class:`UsageError` if no samples can be remote."""
@@ -193,7 +193,7 @@ class RemoteShards:
 
     @property
     def answered(self) -> Answered | None:
-        """Return what answered this thread's last query."""
+        """Return the counts of what answered this thread's last query."""
         return self._last.__dict__.get("answered")
 
     def refuse(self, what: str, instead: str) -> NoReturn:
@@ -204,8 +204,8 @@ class RemoteShards:
         )
 
     def ask(self, whole: Scorer, request: ShardRequest) -> tuple[Scorer, Answered]:
-        """Query the shards; return a scorer of responses and ``whole``'s unsampled parts, and what
-        answered.
+        """Query the shards; return a scorer over the responses and the unsampled parts of
+        ``whole``, and the counts of what answered.
         """
         replicas = self.replicas
         responses = replicas.ask(request, self.query_shards)

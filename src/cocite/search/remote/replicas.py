@@ -1,9 +1,9 @@
 """Query all shards: choice of servers, deadlines, and circuit breakers.
 
 A query calls the least busy replica of each shard in parallel. If a replica fails, or has not
-responded after half of the time, the next one is called as well. The answer combines the responses
-received by the deadline or, if there are none, the first response. Responses from another index are
-ignored.
+responded after half of the time limit, the next replica is called as well. The answer combines the
+responses received by the deadline or, if there are none, the first response. Responses from another
+index are ignored.
 
 If a server fails, or misses two consecutive queries that others answered, its breaker opens: it
 gets no more queries, so a lost machine delays no query. A thread checks the server several times a
@@ -62,8 +62,8 @@ _PATIENCE = 30.0
 class _Server:
     """A server and its circuit breaker, which the owner must lock.
 
-    While ``open``, also until its first response, the server gets no queries; ``opened`` counts how
-    often it opened.
+    The breaker is ``open`` until the first response, too; while open, the server gets no queries.
+    ``opened`` counts how often the breaker opened.
     """
 
     shard: int
@@ -131,7 +131,7 @@ class _Query:
 
 
 class ReplicaSet:
-    """The servers of an index's shards. Threads may share it."""
+    """The servers of an index's shards. Thread-safe."""
 
     def __init__(
         self,

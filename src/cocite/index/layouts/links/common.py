@@ -1,11 +1,11 @@
 """Exact queries on links: common neighbors (cocitation, coupling) and companions.
 
 A pair merges two rows of neighbors; a list is a row of the sparse product of the links with their
-transpose. Both read neighbors in ascending order, so sums are equal to the bit
+transpose. Both read neighbors in ascending id order, so sums are bit-identical
 (``kernels/neighbors.py``). A list costs one addition for each link of each neighbor, 1 to 3 ns.
 
 Companions are the HITS authorities in a node's vicinity (``measures/companion.py``). Pairs and
-lists need the whole vector, so a reader caches the last one; it needs 40 bytes for each link of the
+lists need the whole vector, so a reader caches the last vector, at 40 bytes per link of the
 vicinity. Source: Small 1973; Kessler 1963 (``measures/cocitation.py``); Dean, Henzinger 1999, 3.1.
 """
 
@@ -102,7 +102,7 @@ class CommonReader(LinksReader):
         return self.part.array(NORMS)
 
     def _norms(self, power: int) -> Floats:
-        """Return float64[nodes, 2]; empty for power 0, as kernels then do not read norms."""
+        """Return float64[nodes, 2]; empty for power 0, for which kernels do not read norms."""
         return self._sums if power else _NO_NORMS
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
@@ -133,7 +133,7 @@ class CommonReader(LinksReader):
         return apportioned(score, common, worths, lambda node: ([first, node], [second, node]))
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up the common neighbors with all nodes, normalize, and add to the totals."""
+        """Sum the weights of common neighbors with each node, normalize, and add to the totals."""
         power, form = _chosen(settings)
         rows, columns, me = self.rows, self.columns, np.int64(node)
         values, used = scratch.scores, scratch.used
@@ -233,7 +233,9 @@ class CompanionReader(LinksReader):
         return begins, ends
 
     def _neighbors(self, links: Links, nodes: Ids) -> tuple[Ids, Ints]:
-        """Return the neighbors of ``nodes``, row after row, and each row's index in ``nodes``."""
+        """Return the neighbors of ``nodes``, row after row, and the index in ``nodes`` of each
+        one's row.
+        """
         check()
         begins, ends = self._ends(links, nodes)
         at, owner = entries_of(begins, ends - begins)

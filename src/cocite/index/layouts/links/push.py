@@ -1,10 +1,11 @@
 """Personalized PageRank by forward push.
 
-The push depends only on the query node and the settings, so pairs and lists have the same scores to
-the bit. It runs in slices, so that interruptions and deadlines take effect. It reads the links near
-the node, at about 3 ns per link (``kernels/push.py``). ppr-symmetric stops after reading enough
-links, and divides by degrees. Intervals need the same push again, so each thread caches its last
-push (12 bytes for each reached node). Source: Andersen, Chung, Lang 2006 (``measures/ppr.py``).
+The push depends only on the query node and the settings, so pairs and lists have bit-identical
+scores. The push runs in slices, so that interruptions and deadlines take effect. It reads the links
+near the node, at about 3 ns per link (``kernels/push.py``). ppr-symmetric stops after reading
+enough links, and divides by degrees. Intervals need the same push again, so each thread caches its
+last push (12 bytes for each reached node). Source: Andersen, Chung, Lang 2006
+(``measures/ppr.py``).
 """
 
 from __future__ import annotations

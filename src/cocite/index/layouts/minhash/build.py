@@ -1,7 +1,7 @@
 """Builders of min-hash samples, and their memory plan.
 
-One scan per ring gives the winners of 16 samples (``engine/scan.py``), which are then laid out one
-by one, as groups or as planes.
+One scan per ring gives the min-hash values (*winners*) of 16 samples (``engine/scan.py``). Samples
+are then laid out one by one, as groups or as planes.
 
     in memory    links + rows of the scan + winners + blobs <= budget
     on disk      2 blobs + a scan in the rest of the budget; winners in a scratch file
@@ -56,7 +56,7 @@ from cocite.storage.spool import Scratch, ScratchFile
 _LEAST_SCAN, _WINDOWS = 4 << 20, 8 << 20
 """Bytes for the scan, and for writing winners of 16 samples to disk."""
 _LEAST_LAYER, _ROW = 4 << 20, 256
-"""Minimum bytes for a layout in files, and bytes per row in transit."""
+"""Minimum bytes for a layout in files, and bytes per buffered row."""
 _ALL = np.empty(0, np.uint32)
 """An empty list of nodes, which means all nodes."""
 
@@ -131,7 +131,9 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
 
 
 def request_bytes(part: PartPlan) -> int:
-    """Return the memory for the list of selected nodes and their winners in a ring; 0 for all."""
+    """Return the memory for the list of selected nodes and their winners in a ring; 0 without a
+    list.
+    """
     return 0 if part.wanted is None else 8 * part.wanted.count
 
 
@@ -234,7 +236,9 @@ class MinhashBuilder(SampledBuilder):
         return [RingMaker(links, part, fit, folder, numbers)]
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
-        """Return a sample converter; removed nodes leave their groups, new nodes are in none."""
+        """Return a sample converter; removed nodes leave their groups, new nodes are in no
+        group.
+        """
         length = settings[LENGTH]
 
         def carry(words: Words, blob: NDArray[np.uint64]) -> Blob:

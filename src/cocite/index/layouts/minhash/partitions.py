@@ -1,12 +1,12 @@
 """Min-hashes of a partitioned graph, whose blocks may be in separate processes.
 
 The first ring needs no messages, because every block can compute a node's position in an order.
-Groups need 12 bytes of messages per node and ring: a node's block sends (winner, node) to the
+Groups need 12 bytes of messages per node per ring: a node's block sends (winner, node) to the
 winner's block, which makes the groups and responds with their beginnings; the node's block then
 makes cells. Planes need no messages; if a block boundary divides 512 nodes, the coordinator merges
 the bits. Blobs are byte-identical to those of a build in memory. A block needs memory for its links
-and rows of values (``engine/partitions.py``), 4 bytes per node, ring and sample for winners, and 24
-per node and ring for a sample during layout.
+and rows of values (``engine/partitions.py``), 4 bytes per node per ring per sample for winners, and
+24 per node per ring for a sample during layout.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from cocite.resources import Resources
 _AHEAD = 2
 """Number of samples to lay out at a time."""
 _LAID_OUT = 24
-"""Bytes per node and ring of a sample during layout, for pairs, groups and cells."""
+"""Bytes per node per ring for a sample during layout, for pairs, groups and cells."""
 _WORD = 32
 
 
@@ -130,7 +130,7 @@ class RingBlock(ScanBlock):
             parts = [slice(int(end[ring]), int(end[ring + 1])) for end in ends]
             pairs = np.concatenate([d.pairs[part] for d, part in zip(dealt, parts, strict=True)])
             cells = np.empty(len(pairs), np.uint32)
-            group = np.empty(2 * len(pairs), np.uint32)  # the most: all in groups of two
+            group = np.empty(2 * len(pairs), np.uint32)  # maximum size: all in groups of two
             winners, nodes = np.ascontiguousarray(pairs[:, 0]), np.ascontiguousarray(pairs[:, 1])
             scratch = self._begins, cells.reshape(-1, 1), group, np.uint64(0)
             size = int(minhash.list_groups(winners, nodes, 0, *scratch))

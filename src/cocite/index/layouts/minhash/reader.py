@@ -1,10 +1,10 @@
 """The layouts ``minhash`` and ``sketch`` (``storage/FORMAT.md``), and answers from them.
 
-A node's winner in a ring is the first node, in the sample's random order, that reaches the node in
-a given number of links. Groups contain the nodes with the same winner in a ring. Planes (the layout
-``sketch``) contain some ``bits`` of a hash of each winner, in blocks of 512 nodes. Groups need 4
-bytes per node, ring and sample for the cells, at most as much for members, and 8 per group; less
-than 8 in total on webs. Planes need ``bits`` / 8.
+A node's *winner* in a ring, its min-hash value, is the first node, in the sample's random order,
+that reaches the node in a given number of links. Groups contain the nodes with the same winner in a
+ring. Planes (the layout ``sketch``) contain some ``bits`` of a hash of each winner, in blocks of
+512 nodes. Groups need 4 bytes per node per ring per sample for the cells, at most as much for
+members, and 8 per group; on web graphs, less than 8 in total. Planes need ``bits`` / 8 bytes.
 
 In a sample, two nodes have a mask in which bit k - 1 is set if their winners of ring k are equal;
 the mask's value is the sum of the weights of those rings. With hash bits, different winners match
@@ -12,8 +12,8 @@ with probability q = 2**-bits, so the value is, where W is the sum of all weight
 
     x = (sum of the weights of the rings that match - q W) / (1 - q),    at least -q W / (1 - q)
 
-With groups, a pair reads one or two cache lines per node and sample, and a list reads the node's
-groups, at 4 ns per member. With hash bits, a pair reads length * bits lines per node and sample,
+With groups, a pair reads one or two cache lines per node per sample, and a list reads the node's
+groups, at 4 ns per member. With hash bits, a pair reads length * bits lines per node per sample,
 and a list reads the whole index. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3
 (Lemma 4, Algorithm 3); Li, Koenig 2010, *b-bit minwise hashing*, theorem 1.
 """
@@ -87,8 +87,8 @@ MINHASH = SampledFormat(
 )
 """The layouts ``minhash`` (``bits`` 0: groups) and ``sketch`` (planes, without members). Kernel
 rows: the offsets of cells and groups, the member count, and the length; for planes, the offset, the
-length, and ``bits``. The largest sample consists of pairs. Planes do not store their winners, which
-are needed to convert samples.
+length, and ``bits``. A sample is largest if all groups are pairs. Planes do not store their
+winners, which are needed to convert samples.
 """
 
 
@@ -156,7 +156,7 @@ class MatchReader(SampledReader):
 def match_weights(weights: tuple[float, ...]) -> NDArray[np.uint64]:
     """Return uint64[2**length, 2]: each mask's total ring weight and its square, in fixed point.
 
-    No ring has weight 0, because to kernels a sum of 0 means that the nodes do not match.
+    No ring has weight 0, because kernels treat nodes with a sum of 0 as not matching.
     """
     fixed = np.array([max(1, round(weight * ONE)) for weight in weights], np.uint64)
     rings = np.arange(2 ** len(weights))[:, None] >> np.arange(len(weights)) & 1
@@ -182,7 +182,7 @@ class MinhashReader(MatchReader, SummingReader):
         )
 
     def common(self, first: int, second: int) -> Ids:
-        """Return uint32[samples, length]: the common winner of two different nodes in each ring.
+        """Return uint32[samples, length]: the winner that two different nodes share in each ring.
 
         Both nodes can be reached from the winner in a given number of links. The value is 2**32 - 1
         if the winners differ, and the node count if the winner was removed.
@@ -219,7 +219,7 @@ class MinhashReader(MatchReader, SummingReader):
         return self.estimated(table[found].sum(axis=0, dtype=np.uint64), known)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up the groups that contain the node."""
+        """Add the value of each of the node's groups to the sums of all members."""
         table, count = self.table(settings), 0
         for shard in self.part.pieces():
             whom = np.array([node, shard.first + 1], np.uint32)
@@ -328,7 +328,7 @@ class OnTheFlyMinhashReader(MinhashReader):
 
     Like a build, it scans the rings of all nodes, 16 samples at a time. Instead of hash bits, it
     compares winners: the mean is the same, with less variance. It caches the last node's masks, 2
-    bytes per node and sample.
+    bytes per node per sample.
     """
 
     _last: tuple[int, Masks, Ids] | None = None
@@ -364,13 +364,13 @@ class OnTheFlyMinhashReader(MinhashReader):
         return found
 
     def common(self, first: int, second: int) -> Ids:
-        """Return uint32[samples, length]: two nodes' common winners, or 2**32 - 1."""
+        """Return uint32[samples, length]: the winners that two nodes share, or 2**32 - 1."""
         masks, own = self.matched(first)
         match = masks[:, second, None] >> np.arange(self.length) & 1
         return np.where(match == 0, np.uint32(2**32 - 1), own)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up the matches with all nodes."""
+        """Sum the values of matches with each node."""
         table, (masks, _) = self.table(settings), self.matched(node)
         met = np.flatnonzero(masks.any(axis=0)).astype(np.uint32)
         met = met[met != node]

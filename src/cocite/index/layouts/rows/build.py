@@ -1,8 +1,8 @@
 """Rows of nodes: planned, made on all threads, logged, merged, and transposed.
 
 A row depends only on the graph and the settings. So completed rows are logged, and a killed build
-resumes; and the rows of consecutive node ranges, which contain graph ids, are copied unchanged when
-indexes of ranges are merged. Merging needs memory for chunks of files.
+resumes. Rows contain the graph's node ids, so when indexes of consecutive node ranges are merged,
+their rows are copied unchanged. Merging needs memory for chunks of files.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ Rows = tuple[NDArray[np.uint64], Ids, NDArray[np.float32]]
 def plan_rows(
     means: Resources, need: Callable[[int], int], least: int, what: str, layout: str
 ) -> MemoryPlan:
-    """Plan as many threads as fit, given the memory for a number of threads, or else one thread and
-    scratch files. Raises :class:`ResourceError` if the memory is below ``least``.
+    """Plan as many threads as fit, given ``need(threads)`` bytes, or else one thread and scratch
+    files. Raises :class:`ResourceError` if the memory is below ``least``.
     """
     for threads in range(means.threads, 0, -1):
         if need(threads) <= means.memory:

@@ -4,9 +4,9 @@
     pushed      P, for every node: personalized PageRank, ignoring link direction
 
 All threads make rows, which are quantized, written in order, and transposed. Cluster nodes only
-make rows. An index needs 10 bytes per entry, and 20 per node and family; until publication, logs
+make rows. An index needs 10 bytes per entry, and 20 per node per family; until publication, logs
 need 8 more per entry. A build needs memory for the links twice, 56 bytes per node and 40 per node
-and thread. With less memory, links are in scratch files, and there is one thread. Source:
+per thread. With less memory, links are in scratch files, and there is one thread. Source:
 ``measures/fusion.py``.
 """
 
@@ -69,12 +69,12 @@ ODD, PROBES, _PROBE_STAGES = 0.25, 400, 3
 links that decide whether they do, and stages of the pushes from their ends.
 """
 _PROBED, _CODES = 100, 255.0
-"""Entries in a row of these pushes, and the largest code."""
+"""Maximum entries per row of the pushes from PROBES, and the largest quantized value (*code*)."""
 
 _NODE, _THREAD, _OLD = 56, 40, 24
 """Bytes per node: for the build, for each thread, and for retained rows."""
 _LEAST, _BUFFERS = 30 << 20, 4 << 20
-"""Minimum bytes of a build besides nodes, and bytes of buffers and code."""
+"""Minimum bytes of a build in addition to its nodes, and bytes of buffers and modules."""
 _STEP, _FEW = 256, 16
 """Number of nodes whose rows a worker makes at a time, in general and while streaming, where every
 read maps more of a file.
@@ -156,7 +156,7 @@ def odd_weight(links: Links, degrees: NDArray[np.float64], after: Callable[[], N
     """Return the weight of walks with an odd number of steps: ODD if linked nodes are more similar,
     by walks with an even number of steps, than ends of different links; else 0.
 
-    Compares the ends of PROBES links, which a hash of their positions selects.
+    Compares the ends of PROBES links, selected by a hash of their positions.
     """
     if not links.edges:
         return ODD
@@ -184,8 +184,8 @@ def odd_weight(links: Links, degrees: NDArray[np.float64], after: Callable[[], N
 
 
 def _scale(degrees: NDArray[np.float64]) -> float:
-    """Return log(volume / least degree), the largest possible value in a pushed row, because
-    p(u, v) <= 1.
+    """Return log(volume / minimum degree), the largest possible value in a pushed row, because p(u,
+    v) <= 1.
     """
     linked = degrees[degrees > 0]
     return float(np.log(linked.sum() / linked.min())) if linked.size > 1 else 1.0
@@ -219,7 +219,7 @@ class RowsBuilder(WholeBuilder):
 
     @cached_property
     def _sizes(self) -> tuple[int, int]:
-        """Return the sizes of rows; a refresh retains those of the old graph."""
+        """Return the sizes of rows; a refresh retains the sizes for the old graph."""
         nodes = self.links.nodes if self._old is None else self._old.ids.size
         return row_sizes(self.plan.settings[SIZE], nodes)
 

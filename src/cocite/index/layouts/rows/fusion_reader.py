@@ -1,6 +1,6 @@
 """The layout ``rows``, and answers from it.
 
-    rows.offsets, .ids, .codes        for each family and node, its row, ids ascending
+    rows.offsets, .ids, .codes        for each family and node, its row, in ascending id order
     columns.offsets, .ids, .codes     for each family and id, the nodes whose rows contain the id
     norms    uint32[rows]             each row's sum of code**2
     weights  float64[families]        each family's weight in scores
@@ -8,8 +8,9 @@
     odd      float64[1]               the weight of walks with an odd number of steps
 
 A pair merges two rows of each family; a list follows every entry of the node's rows to all nodes
-with the same entry. Both add up integers, so they are equal to the bit (``kernels/rows.py``). One
-kernel call answers a query, or many nodes of a batch. ``measures/fusion.py`` describes the cost.
+with the same entry. Both add up integers, so their scores are bit-identical (``kernels/rows.py``).
+One kernel call answers a query, or many nodes of a batch. ``measures/fusion.py`` describes the
+cost.
 """
 
 from __future__ import annotations
@@ -128,7 +129,9 @@ class RowsReader(Reader):
         return Estimate(float(grains), 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up the rows that contain each entry of the node's rows."""
+        """Add the contribution of each entry in the node's rows to all nodes that share the
+        entry.
+        """
         check()
         stored = self._rows.arrays, self._columns.arrays, (self._norms, self._weights)
         own = self.part.weight, (scratch.totals, scratch.touched), scratch.have

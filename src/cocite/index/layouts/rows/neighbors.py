@@ -10,7 +10,7 @@ is the nearness. One joint pass over lists and holders, their transpose, marks m
 
 An index needs 16 bytes per entry and 48 per node, with at most ``neighbors`` + 1 entries per node.
 A build needs memory for the links twice. Making lists needs another 40 bytes per node, 24 per node
-and thread, and the entries once; the transposition needs 48 per node and the entries twice. With
+per thread, and the entries once; the transposition needs 48 per node and the entries twice. With
 less memory, links and lists are in scratch files, and there is one thread. With even less, pages
 are processed in strips of ids, and 12 bytes per node suffice. Source: ``measures/snn.py``.
 """
@@ -52,7 +52,7 @@ from cocite.storage import Entry, evict, is_mapped
 from cocite.storage.spool import Scratch
 
 _NODE, _THREAD, _LEAN = 56, 24, 12
-"""Bytes per node: for the build, for each thread, and for a build with the least memory."""
+"""Bytes per node: for the build, for each thread, and for a build with the minimum memory."""
 _MAKING, _TURNING = 40, 48
 """Bytes per node while making lists, and while transposing them."""
 _ENTRY = 16
@@ -106,12 +106,12 @@ class NearestBuilder(WholeBuilder):
         return links_of(self.graph, "out", self.means.memory - self._least(self.fit.threads))
 
     def _least(self, threads: int) -> int:
-        """Return the memory besides links and lists."""
+        """Return the memory in addition to links and lists."""
         return (_NODE + threads * _THREAD) * self.links.nodes + 24 * threads * _MOST_ENTRIES
 
     @property
     def _least_streaming(self) -> int:
-        """Return the least memory if only the links are in files."""
+        """Return the minimum memory if only the links are in files."""
         return self._least(1) + min(_LEAST_LINKS, 2 * self.links.nbytes)
 
     @cached_property
@@ -134,7 +134,7 @@ class NearestBuilder(WholeBuilder):
 
     @cached_property
     def width(self) -> int:
-        """Return the number of ids per strip: all, or as many as fit in half of the memory, as the
+        """Return the number of ids per strip: all, or as many as fit in half of the memory; the
         other half is for reading.
         """
         nodes = self.links.nodes

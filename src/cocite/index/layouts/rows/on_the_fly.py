@@ -1,13 +1,13 @@
 """Queries with an unseen page in the layouts of rows.
 
 An added page changes the weights of its neighbors and every node's PageRank. So the layouts
-``nearest`` and ``features`` are built once, in temporary files, and scores equal those of a rebuilt
-index, to the bit. An unseen page has no text, so its row of words is empty.
+``nearest`` and ``features`` are built once, in temporary files, and scores are bit-identical to
+those of a rebuilt index. An unseen page has no text, so its row of words is empty.
 
 In ``rows``, the rows of the unseen page, and of 32 nodes within two links, are computed on the
 extended links, as in a rebuilt index. Linked nodes are chosen first, then nodes with the fewest
-links. Any other row stays as stored, and contains the page with the code with which the page's row
-contains the node. So scores differ from those of a rebuilt index only by the page's effect on
+links. Every other row is kept as stored, with one more entry for the page, whose code is the node's
+code in the page's row. So scores differ from those of a rebuilt index only by the page's effect on
 stored rows. Scores between other nodes do not change.
 """
 
@@ -43,7 +43,9 @@ from cocite.storage import map_array
 
 
 def no_graph() -> Any:
-    """Return a stand-in for the graph of links in memory; scratch files are temporary files."""
+    """Return a stand-in for the stored graph if links are in memory; scratch files are
+    temporary.
+    """
     return SimpleNamespace(path=Path(tempfile.gettempdir()))
 
 

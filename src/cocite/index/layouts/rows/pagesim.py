@@ -8,7 +8,7 @@ passed on for j more hops, and a[r] = 0; ``cut`` is the sum over j, rounded up, 
 
 An index needs 16 bytes per entry, with on average at most (1 + decay + ... + decay**r) / threshold
 entries per node, and 20 per node. A build needs memory for the links twice, 40 bytes per node, and
-(36 + 8 r) per node and thread. With less memory, there is one thread, and links are in scratch
+(36 + 8 r) per node per thread. With less memory, there is one thread, and links are in scratch
 files. Source: Lin, King, Lyu, *PageSim*, 4.2, 5.1 and 5.2.
 """
 
@@ -51,7 +51,7 @@ from cocite.resources import Resources
 from cocite.storage import Entry
 
 _NODE, _TURNED_NODE = 40, 16
-"""Bytes per node besides links and workers, and while features are transposed."""
+"""Bytes per node in addition to links and workers, and while features are transposed."""
 _LEAST_LINKS = 24 << 20
 _MOST_SOURCES = 256
 _ROWS = 8
@@ -61,7 +61,7 @@ _PASSES, _LITTLE = 64, 1e-6
 which the loop ends.
 """
 _SPARE = 1 << 16
-"""Capacity in entries for several rows, besides the longest possible row."""
+"""Capacity in entries for several rows, in addition to the longest possible row."""
 _TURN_SECONDS = 3e-8
 """Seconds to transpose an entry and write it twice."""
 _ROUNDING = 1 + 1e-6
@@ -271,7 +271,8 @@ class FeaturesBuilder(WholeBuilder):
     def _pass_on(self, lost: Floats, came: Floats, rates: Floats) -> None:
         """Pass ``came`` on for the remaining hops, adding to ``lost``; reset ``came``.
 
-        The remainder is added to each page undiminished, as each path reaches a page at most once.
+        The remainder is added to each page undiminished, because each path reaches a page at most
+        once.
         """
         left = self._radius - 1
         for _ in range(min(_PASSES, left)):

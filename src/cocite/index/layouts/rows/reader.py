@@ -1,9 +1,9 @@
 """Queries on rows: lists of nearest pages, PageSim features, or words of texts.
 
 A pair merges two rows; a list follows each entry of the node's row to all nodes with the same entry
-(*holders*). Both sum in float64, in ascending order of entries, and round to whole grains, so they
-are equal to the bit. Scores are exact for the stored rows; ``certified`` bounds the difference from
-the definition. The sums (``kernels/features.py``):
+(*holders*). Both sum in float64, in ascending order of entry ids, and round to whole grains, so
+their scores are bit-identical. Scores are exact for the stored rows; ``certified`` bounds the
+difference from the definition. The sums (``kernels/features.py``):
 
     nearest, text    products, or minima; divided by norms (``measures/snn.py``)
     features         min**2 / max; if normalized, divided by the root of both own scores
@@ -96,7 +96,9 @@ class ListReader(Reader):
         return float(features.pair_rows(*rows, *norms, form, mutual))
 
     def _follow(self, node: int, scratch: QueryScratch, form: int, mutual: bool) -> int:
-        """Add up the lists that contain each entry of the node's list, in ascending order."""
+        """For each entry of the node's list, in ascending id order, add its contribution to the
+        score of every list that contains the entry (its holders).
+        """
         arrays = self._holders.arrays, form, mutual, scratch.scores, scratch.used
         return self._checked(features.gather_rows(*self.listed(node), *arrays))
 
@@ -145,7 +147,9 @@ class NearestReader(ListReader):
         return own_reasons(*whose, found.nodes, found.shares)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up the lists that contain each page of the node's list."""
+        """Add the contribution of each page in the node's list to all lists that contain
+        the page.
+        """
         form, power, mutual = chosen_form(settings)
         count = self._follow(node, scratch, form, mutual)
         whose = np.int64(node), self.listed.arrays[0], self._norms[mutual]
@@ -156,10 +160,10 @@ class NearestReader(ListReader):
 def own_reasons(
     part: StoredPart, graph_nodes: int, pair: tuple[int, int], nodes: Ids, shares: Floats
 ) -> Reasons:
-    """Return reasons from graph ids and each node's contribution to a score.
+    """Return reasons from the graph's node ids and each node's contribution to a score.
 
-    Only the two nodes have paths, as rows do not store why nodes are near. Contributions of nodes
-    that are not in the index are unattributed.
+    Only the two nodes have paths, because rows do not store why nodes are near. Contributions of
+    nodes that are not in the index are unattributed.
     """
     here = np.full(nodes.size, True)
     if part.nodes != graph_nodes:
@@ -215,7 +219,9 @@ class FeatureReader(ListReader):
         return self._own is not None
 
     def _norms(self, *nodes: int) -> list[float]:
-        """Return the norms of nodes; the score of two nodes is divided by the root of theirs."""
+        """Return the norms of nodes; the score of two nodes is divided by the root of the
+        product.
+        """
         if self._own is None:
             return [1.0] * len(nodes)
         found = [float(self._own[node]) for node in nodes]
@@ -246,7 +252,7 @@ class FeatureReader(ListReader):
         """Return error bounds for truncated features (``measures/pagesim.py``) and rounding.
 
         A node's score with itself is never too high, and too low by at most its truncated features.
-        So a normalized score lies between its least value divided by the largest norms, and its
+        So a normalized score lies between its smallest value divided by the largest norms, and its
         largest value divided by the computed norms.
         """
         cut = self.part.array("cut").astype(np.float64)
@@ -266,7 +272,7 @@ class FeatureReader(ListReader):
         return slack
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up the holders of each feature, in ascending order."""
+        """Add the contribution of each feature, in ascending id order, to all of its holders."""
         count = self._follow(node, scratch, neighbors.PAGESIM, False)
         self._norms(node)  # raises unless it is a valid divisor
         power, form, norms = 0, neighbors.COUNT, _NO_NORMS
@@ -290,7 +296,7 @@ class WordsReader(ListReader):
         return Estimate(min(grains, float(GRAINS)), 0.0)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add up the pages that contain each word."""
+        """Add the contribution of each word to all pages that contain the word."""
         count = self._follow(node, scratch, neighbors.COSINE, False)
         sums, found = scratch.scores, scratch.used[:count]
         sums[found, 0] = np.minimum(np.rint(sums[found, 0] * GRAINS), GRAINS)

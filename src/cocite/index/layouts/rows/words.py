@@ -187,7 +187,7 @@ class TextBuilder(WholeBuilder):
     # -- the basis of a build ----------------------------------------------------------
 
     def _need(self, words: int) -> int:
-        """Return the memory besides rows for ``words`` distinct words."""
+        """Return the memory in addition to rows for ``words`` distinct words."""
         return _NODE * self.graph.nodes + _WORD * words + _BATCHES + _LEAST_TURNED
 
     def _allow(self, words: int, texts: int) -> None:

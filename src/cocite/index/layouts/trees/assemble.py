@@ -1,13 +1,14 @@
 """Layout of walk samples block by block, on disk or in one process per block.
 
-    position[node] = position[parent] + offset,    of a root: where the tree before it ends
+    position[node] = position[parent] + offset,    for a root: where the tree before it ends
 
 A parent is smaller than its children, so one ascending pass over the blocks gives all positions:
 a parent is in the same block, or in an earlier block, which has sent a message (node, position,
 label). Each (position, node, label) then goes to its range of positions. Blobs are byte-identical
-to those of a build in memory. A process needs 36 bytes per node and walking sample. Scratch files
-need 33 bytes per node, and 36 per walking sample. Source: Fogaras, Racz, *Scaling link-based
-similarity search*, 2.1.3, which makes one pass per step; with offsets, one pass suffices.
+to those of a build in memory. A process needs 36 bytes per node per walking sample. Scratch files
+need 33 bytes per node, and 36 per node per walking sample. Source: Fogaras, Racz, *Scaling
+link-based similarity search*, 2.1.3, which makes one pass per step; with offsets, one pass
+suffices.
 """
 
 from __future__ import annotations
@@ -75,8 +76,8 @@ class BlockTrees:
     """Lays out a block's trees, reusing the buffers and the dealer of its walk."""
 
     def __init__(self, rooms: Rooms, cuts: Words, dealer: Dealer, ranges: Words) -> None:
-        """``cuts`` are the first nodes of blocks, ``ranges`` the cuts of positions
-        (:func:`range_cuts`).
+        """Prepare the buffers. ``cuts`` are the first nodes of blocks, ``ranges`` the cuts of
+        positions (:func:`range_cuts`).
         """
         self._rooms, self._cuts, self._dealer = rooms, cuts, dealer
         self._ranges = Dealer(ranges, rooms.dealt)
@@ -221,7 +222,7 @@ class ExternalTrees:
 
 _ROWS = 1 << 16
 _SAMPLE_NODE = 36
-"""Bytes per sample and node of a block for incoming and outgoing tokens, and records."""
+"""Bytes per sample per node of a block, for incoming and outgoing tokens, and records."""
 _AHEAD = 3
 """Number of samples to lay out at a time."""
 

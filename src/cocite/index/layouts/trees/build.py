@@ -6,7 +6,7 @@ Step weights, where n is the number of nodes and d(u) is how often u is a neighb
     hubs=idf         t(u) = log((n + 1) / d(u)), times w(u, v)
     hubs=rare        t(u) = 1 / d(u), times w(u, v)
 
-Memory in bytes per sample and node: 26.5 for trees, or 35 while one sample waits to be written; 28
+Memory in bytes per sample per node: 26.5 for trees, or 35 while one sample waits to be written; 28
 plus the sample for packed; 30, and at most 12 per step, for paths; and 28 for compact. Step weights
 need another 4 bytes per link for cumulative weights or products, and 4 per node for page weights.
 """
@@ -69,7 +69,7 @@ _ID, _VALUE = 4, 4
 
 
 def step_bytes(part: PartPlan) -> StepBytes:
-    """Return the memory that a part's steps need besides the links."""
+    """Return the memory that a part's steps need in addition to the links."""
     if part.measure.step is None or not part.step.weighted:
         return StepBytes()
     node = _VALUE if part.by_page else 0
@@ -90,7 +90,7 @@ def part_weights(links: Links, part: PartPlan, scratch: Scratch) -> StepWeights 
 
 
 WANTED_NODE = 12
-"""Bytes per selected node besides the blob: the mapped list, and positions in transit."""
+"""Bytes per selected node in addition to the blob: the mapped id list, and buffered positions."""
 
 
 class TreesBuilder(SampledBuilder):
@@ -131,7 +131,9 @@ class TreesBuilder(SampledBuilder):
         return [TreeMaker(Walker(mover(), length), *laid_out) for _ in range(fit.threads)]
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
-        """Return a sample converter; removed nodes leave their trees, and new nodes are in none."""
+        """Return a sample converter; removed nodes leave their trees, and new nodes are in
+        no tree.
+        """
 
         def carry(words: Words, blob: NDArray[np.uint64]) -> Blob:
             member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
@@ -259,8 +261,9 @@ def packed_blob(member: Words, joined: Labels, room: Words, live: tuple[int, ...
 def tree_maker_bytes(
     nodes: int, keep: bool, *, wanted: int | None = None, packed: bool = False
 ) -> int:
-    """Return the memory of one :class:`TreeMaker` and its blob; with ``keep``, also of a blob that
-    waits. ``wanted`` is the number of selected nodes, None for all; excludes their list.
+    """Return the memory of one :class:`TreeMaker` and its blob; with ``keep``, also of a waiting
+    blob. ``wanted`` is the number of selected nodes, or None for all; the list of selected nodes is
+    not included.
     """
     stored = nodes if wanted is None else wanted
     walk = walker_bytes(nodes) + nodes
@@ -339,8 +342,8 @@ class PathMaker:
 
 
 def path_maker_bytes(length: int, nodes: int, keep: bool) -> int:
-    """Return the maximum memory of one :class:`PathMaker`, its blob, and the previous blob, which
-    is reached only if no walks meet.
+    """Return the maximum memory of one :class:`PathMaker`, its blob, and the previous blob. The
+    maximum is reached only if no walks meet.
     """
     blob = 4 * path_words(nodes, nodes * length) - (0 if keep else 8 * nodes)
     return walker_bytes(nodes) + (2 + 4 * length) * nodes + 2 * blob

@@ -1,13 +1,13 @@
 """Array formats of walk samples (``storage/FORMAT.md``).
 
-    trees      at most 8.5 bytes per node and sample, 4 of them in the positions file
+    trees      at most 8.5 bytes per node per sample, 4 of them in the positions file
     packed     w + o + 13 bits per run and 1.5 bytes per node; 3.1 bytes per node on cnr-2000, and
-               6.6 with shuffled ids, as a run has up to 32 nodes with consecutive ids
-    paths      9.5 bytes per node, and 4 per point; webs have about one point per node
+               6.6 with shuffled ids, because a run has up to 32 consecutive ids
+    paths      9.5 bytes per node, and 4 per point; web graphs have about one point per node
     compact    12 bytes per node, for walks of any length
 
-Packed trees equal those of the layout ``trees``, so answers are equal to the bit. In ``paths``, a
-walk that meets the walk of a smaller node continues as that walk, so each point is stored once.
+Packed trees equal those of the layout ``trees``, so answers are bit-identical. In ``paths``, a walk
+that meets the walk of a smaller node continues as that walk, so each point is stored once.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1; for paths and compact, their *A
 scalable randomized method to compute link-based similarity rank on the web graph*, 2 (Algorithm 1)
@@ -49,7 +49,7 @@ def _groups(words: Words, members: int) -> Words:
 
 def group_trees(member: Words, joined: Labels, out: Words | None = None) -> Words:
     """Write members and one-byte labels in groups to ``out``, which must be zero after the last
-    whole group, or to a new array; return it.
+    whole group, or to a new array; return the array.
     """
     out = np.zeros(tree_words(member.size), np.uint32) if out is None else out
     groups, full = _groups(out, member.size), member.size // GROUP

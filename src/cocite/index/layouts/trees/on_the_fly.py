@@ -1,8 +1,8 @@
 """Queries with an unseen page in the layouts of walks.
 
 A pair repeats its two walks in every sample, and a list is found from the nodes that the query
-node's walk passes, in at least 0.1 ms per sample. Answers equal those of a rebuilt index, to the
-bit.
+node's walk passes, in at least 0.1 ms per sample. Answers are bit-identical to those of a rebuilt
+index.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class OnTheFlyReader(MeetingReader):
         return times
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up the meetings with all nodes."""
+        """Sum the values of meetings with each node."""
         weights, count = weights_of(self.weight(settings).values), 0
         for sample in self._numbers:
             check()

@@ -2,7 +2,7 @@
 
 The value of a sample is f(tau), where tau is the step at which two walks first meet, or 0 if the
 walks do not meet; by default f(tau) = decay**tau (``measures/meeting_weight.py``). Equal meeting
-times give scores equal to the bit in every layout.
+times give bit-identical scores in every layout.
 
 In trees, a node meets every other member of its tree; the meeting time is the largest label between
 the two. Packed trees are looked up by runs instead of positions (``lookup_of``).
@@ -179,7 +179,7 @@ class TreeReader(MeetingReader):
         self._replays: dict[str, Replay] = {}
         self._refused = self._waits = 0
         """Number of consecutive failed tests of shared sums, and of batches until the next test.
-        Threads may miscount, as answers do not depend on these numbers.
+        Threads may miscount; answers do not depend on these numbers.
         """
 
     def times_with(self, node: int, others: Ids) -> Times:
@@ -242,7 +242,7 @@ class TreeReader(MeetingReader):
         return PairEvidence(estimates, values)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up the meetings with all nodes."""
+        """Sum the values of meetings with each node."""
         weights = weights_of(self.weight(settings).values)
         if self._packed:
             return self._gather_runs(node, weights, scratch)
@@ -281,7 +281,7 @@ class TreeReader(MeetingReader):
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
         """Return the first nodes' lists from one kernel call: many lists if nodes can share sums,
-        like adjacent pages of a web; otherwise a few lists, one by one.
+        like adjacent pages of a web graph; otherwise a few lists, one by one.
         """
         if not self._in_one_pass(k):
             return None

@@ -40,7 +40,7 @@ class PathReader(WalkReader, TreeReader):
     """The layout ``paths``."""
 
     def walks(self, node: int) -> Ids:
-        """Return the node's walks from the points at which they stand."""
+        """Return the node's walks, read from the stored points."""
         own = np.uint32(node)
         return self.part.fill(
             self._no_walks(), lambda shard, out: paths.follow_paths(*shard.data, own, out)
@@ -59,7 +59,7 @@ class CompactReader(WalkReader):
         )
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Add up the meetings with all nodes."""
+        """Sum the values of meetings with each node."""
         asked, count = (np.uint32(node), weights_of(self.weight(settings).values)), 0
         sums = scratch.sums, scratch.used
         for shard in self.part.pieces():

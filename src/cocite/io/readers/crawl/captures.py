@@ -2,7 +2,8 @@
 
 Used for folders, archives and fetched pages. DuckDB joins the tables out of core.
 
-* The newest capture of a URL counts; of several with the same time, the last. A revisit means that
+* The newest capture of a URL counts; among several with the same time, the last. A revisit means
+that
   the page is unchanged; if a URL has no other capture, the page that the revisit refers to counts.
 * A redirect is an alias of its target. A page is an alias if its canonical link or ``refresh``
   declares it a copy of another captured page, except in a cycle of such pages.
@@ -36,7 +37,7 @@ from cocite.storage.atomic import check_file
 PAGE, REDIRECT, OTHER, ERROR, REVISIT = range(5)
 """Kinds of captures."""
 LARGEST = 1 << 25
-"""Maximum size of a decompressed page in bytes; larger ones are skipped."""
+"""Maximum size of a decompressed page in bytes; larger pages are skipped."""
 REDIRECTS = (301, 302, 303, 307, 308)
 
 _EVERYWHERE, _LEAST_PAGES = 0.9, 10

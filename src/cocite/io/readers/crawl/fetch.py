@@ -1,10 +1,10 @@
 """Fetch pages with httpx, respecting robots.txt (RFC 9309, using Protego) and a delay.
 
 Only hosts in the input are contacted: at most eight at a time, each for one page at a time. The
-delay between requests to a host is ``--delay``, or that of robots.txt if longer (up to a minute).
-If robots.txt cannot be read (status 500 to 599, or no response), nothing is fetched from the host;
-if it is missing, everything is allowed. Status 429 and 503 are retried once. At most ten redirects
-are followed, under the same rules.
+delay between requests to a host is ``--delay``, or the delay in robots.txt if longer (up to a
+minute). If robots.txt cannot be read (status 500 to 599, or no response), nothing is fetched from
+the host; if it is missing, everything is allowed. Status 429 and 503 are retried once. At most ten
+redirects are followed, under the same rules.
 
 A body is truncated at 32 MiB. A stalled response ends after 30 seconds, any response after two
 minutes, and a run after ten minutes plus ten seconds per page, excluding delays. No cookies or
@@ -180,7 +180,7 @@ class _FetchRun:
             self._waiting[_host(url)].append((url, 0))
         self._seen = {url for each in self._waiting.values() for url, _ in each}
         self._busy: dict[str, str] = {}
-        """Hosts with a task -> the URL being fetched."""
+        """Maps each host with a task to the URL being fetched."""
         self._loop = asyncio.new_event_loop()
         self._task: asyncio.Task[None] | None = None
         self._ended = False
@@ -229,7 +229,7 @@ class _FetchRun:
                     headers=_HEADER,
                     cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
                     timeout=httpx.Timeout(_TIMEOUT, pool=None),
-                    limits=httpx.Limits(max_keepalive_connections=0),  # servers may close idle ones
+                    limits=httpx.Limits(max_keepalive_connections=0),  # servers may close them
                 )
                 async with self.client, asyncio.TaskGroup() as group:
                     for host in list(self._waiting):
@@ -344,7 +344,9 @@ def _pages(
 
 
 def _add_sitemaps(job: Job, fetcher: Fetcher, listed: Listed, left_out: Counter[str]) -> None:
-    """Fetch an index's sitemaps recursively, only from hosts that occur in the files."""
+    """Fetch the sitemaps in a sitemap index, recursively, but only from hosts in the input
+    files.
+    """
     hosts = {urlsplit(url).netloc for url in (*listed.sitemaps, *listed.pages)}
     seen: set[str] = set()
     while waiting := [url for url in listed.sitemaps if url not in seen]:

@@ -1,7 +1,7 @@
 """Sitemaps and lists of URLs, compressed or not.
 
     <urlset><url><loc>https://a.org/b</loc></url>...            a sitemap (sitemaps.org)
-    <sitemapindex><sitemap><loc>https://a.org/1.xml.gz</loc></sitemap>...     an index of sitemaps
+    <sitemapindex><sitemap><loc>https://a.org/1.xml.gz</loc></sitemap>...     a sitemap index
     https://a.org/b                                             a list: one URL per line, # comments
 
 ``loc`` elements of extensions (images, videos) are ignored. A URL that is not http or https raises
@@ -80,7 +80,7 @@ def listed_in(
 def read_listed(
     source: Source, *, base: str = "", skip: bool = False, beside: bool = True
 ) -> Listed:
-    """Return the URLs in a file and, if ``beside``, in an index's sitemaps.
+    """Return the URLs in a file and, if ``beside``, in the sitemaps of a sitemap index.
 
     These sitemaps must be files next to the index, named like the last parts of their URLs. Raises
     :class:`InputError` for a missing one.
@@ -102,7 +102,7 @@ def read_listed(
 
 
 def _there(path: Path) -> Path | None:
-    """Return the file, its uncompressed or compressed variant, or None."""
+    """Return the file at ``path``, its uncompressed or compressed variant, or None."""
     other = path.with_name(path.name.removesuffix(".gz"))
     return next((p for p in (path, other, path.with_name(path.name + ".gz")) if p.is_file()), None)
 

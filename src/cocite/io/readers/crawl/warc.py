@@ -46,7 +46,7 @@ Refuse = Callable[[int, str], None]
 
 
 class Record(NamedTuple):
-    """A record at the offset ``place``; ``long`` is whether the block is truncated."""
+    """A record at the offset ``place``; ``long`` says whether the block is truncated."""
 
     place: int
     kind: str
@@ -160,7 +160,9 @@ class WarcRecords:
                     return
 
     def _next(self, last: int, length: int) -> int | None:
-        """Return the next record's offset, or None; ``length`` is the size of that at ``last``."""
+        """Return the next record's offset, or None; ``length`` is the size of the one at
+        ``last``.
+        """
         if not self._seeks:
             return None
         with self._file() as file:

@@ -1,8 +1,8 @@
 """Nodes with ids and labels, and links: the common part of GraphML, GEXF, GML and node-link JSON.
 
-If every node has a label of its own, labels are the names of nodes; otherwise, ids are the names,
-and labels the titles. An undirected link is two links. A link to an unknown id is malformed, unless
-the document declares no nodes.
+If every node has a unique label, labels are the names of nodes; otherwise, ids are the names, and
+labels the titles. An undirected link is two links. A link to an unknown id is malformed, unless the
+document declares no nodes.
 
 A node or link takes a few microseconds. The whole graph is in memory; :func:`whole_text` refuses
 input that does not fit.
@@ -55,7 +55,7 @@ class LabeledGraph:
         self._nodes.append((name, _one_line(label), line))
 
     def link(self, source: str, target: str, weight: str, both: bool, line: int) -> None:
-        """Add a link between ids; ``both`` is whether the link is undirected."""
+        """Add a link between ids; ``both`` says whether the link is undirected."""
         if self._job.wanted == 2:
             self._links.append((source, target, weight, both, line))
 
@@ -64,7 +64,7 @@ class LabeledGraph:
         self._bad.append((kind, line, what, content))
 
     def finish(self, *, all_both: bool = False) -> Read:
-        """Return the relations and the report; ``all_both`` is whether all links are undirected."""
+        """Return the relations and the report; ``all_both``: all links are undirected."""
         job, labels = self._job, dict[str, str]()
         with LinkWriter(job, weighted=self.weighted) as out:
             for bad in self._bad:

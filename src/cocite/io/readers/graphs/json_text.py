@@ -159,7 +159,7 @@ LINES_READER = FormatReader(
 
 
 class _Columns:
-    """The members that are the ends of links; ``lists`` is whether the second is a list."""
+    """The members that are the ends of links; ``lists`` says whether the second is a list."""
 
     def __init__(self, job: Job, first: Any) -> None:
         options, self._requested, self._sides = job.options, job.wanted, job.options.sides

@@ -54,7 +54,7 @@ def shape_of(keys: Sequence[str]) -> Shape | None:
 
 
 def title_of(value: Any) -> str:
-    """Return a work's title, "" if missing; of several, as in Crossref, return the first."""
+    """Return a work's title, "" if missing; return the first of several, as in Crossref."""
     for key in _TITLES if isinstance(value, dict) else ():
         title = value.get(key)
         title = title[0] if isinstance(title, list) and title else title

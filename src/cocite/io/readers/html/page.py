@@ -34,7 +34,7 @@ _RELATED = ".cocite-related"
 _SENT = "meta[http-equiv=refresh i]"
 LONGEST_TITLE = 1000
 _LONGEST_URL = 1 << 13
-"""Maximum length of a URL in characters, as every link can repeat a long <base>."""
+"""Maximum length of a URL in characters, because every link can repeat a long <base>."""
 _MOST_URLS = 1 << 26
 """Maximum total length of a page's URLs in characters; later ones count as malformed."""
 _PARTS = ("main", "article", "section")
@@ -80,7 +80,7 @@ _MARKS = (
 
 
 def decoded(content: bytes, charset: str = "") -> str:
-    """Return a page's text; ``charset`` is the one that the server declared."""
+    """Return a page's text; ``charset`` is the encoding that the server declared."""
     for mark, encoding in _MARKS:
         if content.startswith(mark):
             return content[len(mark) :].decode(encoding, "replace")
@@ -151,7 +151,7 @@ def same_as(
 ) -> dict[str, str]:
     """Return the URLs that the page at ``url`` declares itself a copy of.
 
-    ``canonical`` is the first canonical one of ``links`` (rel, href), ``refresh`` the first of
+    ``canonical`` is the first canonical link in ``links`` (rel, href), ``refresh`` the first of
     ``refreshes`` with another target.
     """
     named = (joined(href, base) for rel, href in links if "canonical" in rel.lower().split())

@@ -1,10 +1,10 @@
 """A folder as a site: which files are pages, and which page a URL leads to.
 
 Names of pages end in .html, .htm, .xhtml or .shtml (possibly followed by a query, as saved by
-``wget``). A file without extension, or with that of a program (.php), is a page if it begins like
-HTML. A URL leads to the file at its path, with its query (``p.php?id=2``) or else without. If that
-is a folder, the URL leads to its index.html; if there is none, to the file with .html appended, as
-on hosts of static sites.
+``wget``). A file with no extension, or with that of a server-side script (.php), is a page if it
+begins like HTML. A URL leads to the file at its path, with its query (``p.php?id=2``) or else
+without. If that is a folder, the URL leads to its index.html; if there is none, to the file with
+.html appended, as on hosts of static sites.
 
 All files are listed first, at a few hundred bytes each, and URLs lead only to these, so no link
 leaves the folder. Symbolic links within the folder are aliases; others, and broken or circular
@@ -232,5 +232,5 @@ class Site:
 
 
 def _plain(url: str) -> str:
-    """Replace https with http, as a site has the same pages under both."""
+    """Replace https with http, because a site has the same pages under both."""
     return "http:" + url[6:] if url.startswith("https:") else url

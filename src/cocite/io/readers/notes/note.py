@@ -52,7 +52,7 @@ _COMMENT = re.compile(
     r"|(?<!`)(`+)(?!`)[^\n]*?(?<!`)\3(?!`))|%%.*?%%",
     re.M | re.S,
 )
-"""Matches code (group 1), which stays, or a comment."""
+"""Matches a code span (group 1, kept) or a comment (removed)."""
 _LINKED = re.compile(r"\[\[([^\[\]|\n]+)(?:\|[^\[\]\n]*)?\]\]")
 _GROWS = re.compile(r"\*|.{201}")
 """Possible YAML aliases or deep nesting; text without a match is safe to load."""
