@@ -115,10 +115,10 @@ def measure() -> list[Row]:
 def figures(results: Row) -> str:
     """The block of docs/related-all.md."""
     lines = [
-        f"k = {K}, pages per second of one thread's processor time; {results['date']}, "
+        f"k = {K}, pages per second of processor time of one thread; {results['date']}, "
         f"{results['machine']}.",
         "",
-        "| graph | nodes | links | measure | asked | written as Parquet | related nodes per page |",
+        "| graph | nodes | links | measure | computed | written as Parquet | related nodes per page |",
         "| --- " * 7 + "|",
     ]
     lines += [
@@ -130,13 +130,13 @@ def figures(results: Row) -> str:
 
 
 def in_words(results: Row) -> str:
-    """What docs/start.md says of it: pages per second and core, to two digits."""
+    """The speed as docs/start.md states it: pages per second per core, to two digits."""
     found = []
     for measure in MEASURES:
         pages = [row["pages"] for row in results["rows"] if row["measure"] == measure]
         low, high = (f"{float(f'{value:.1e}'):,.0f}" for value in (min(pages), max(pages)))
         found.append(f"{low} to {high}")
-    return f"{found[0]} pages per second and core by `fusion`, {found[1]} by PSimRank"
+    return f"{found[0]} pages per second per core with `fusion`, and {found[1]} with `psimrank`"
 
 
 BLOCK = Block("related_all", ROOT / "docs" / "related-all.md", "<!-- end of table -->", figures)

@@ -49,15 +49,16 @@ def block(name: str) -> str:
         )
     here = stored()["constants"]["here"]
     summary = (
-        f"Constants of {here['date']}, {here['machine']}, of which others took "
-        f"{100 * here['others']:.0f} %, and a graph of {here['of']['nodes']:,} nodes and "
-        f"{here['of']['edges']:,} links."
+        f"The constants were measured on {here['date']} ({here['machine']}; other processes took "
+        f"{100 * here['others']:.0f} % of the processor time), on a graph of "
+        f"{here['of']['nodes']:,} nodes and {here['of']['edges']:,} links."
     )
     rows = list(reproduce.figures(found, runs))
     if not rows:
-        return summary + " Of the runs none is kept: they take a quiet machine."
+        return summary + " No runs are stored: they need a quiet machine."
     dates = sorted(run["date"] for run in runs.values())
-    summary += f" Runs of {dates[0]} to {dates[-1]}."
+    period = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
+    summary += f" Date of the runs: {period}."
     return summary + "\n\n" + "\n".join(reproduce.table(rows))
 
 

@@ -60,7 +60,7 @@ def _build(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
     for key, what, each, weather in (
         ("cluster", "", whole, Weather()),
         ("node killed", ", a node killed", whole, lost),
-        ("driver killed", ", the driver killed: what was left", rest, Weather()),
+        ("driver killed", ", the driver killed: remaining work", rest, Weather()),
     ):
         measured, simulated = run[key]["build"], coarse(each, weather)
         yield Figure(named + what, "time", "s", measured["wall"], simulated.seconds)
@@ -109,7 +109,7 @@ def _questions(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
     for key, ended in (("cluster", 0), ("killed", plan["shards"] - run["killed"]["shards"])):
         measured, named = run[key], f"queries to {plan['shards']} shards"
         if ended:
-            named += f", {ended} of them ended"
+            named += f", {ended} of them killed"
         simulated = asked(found, found.processors, plan["nodes"], plan["shards"], samples, ended)
         for what, share in (("median", 0.5), ("99th percentile", 0.99)):
             slow = measured["p50" if share == 0.5 else "p99"]

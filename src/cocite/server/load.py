@@ -88,7 +88,7 @@ class LoadedIndex:
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Stop remote sample servers, and close the log of links."""
+        """Stop remote sample servers, and close the link log."""
         self.index.close()
         if self.fresh is not None:
             self.fresh.close()
