@@ -115,10 +115,11 @@ def measure() -> list[Row]:
 def figures(results: Row) -> str:
     """The block of docs/related-all.md."""
     lines = [
-        f"k = {K}, pages per second of processor time of one thread; {results['date']}, "
+        f"k = {K}, pages per second of one thread's processor time; {results['date']}, "
         f"{results['machine']}.",
         "",
-        "| graph | nodes | links | measure | computed | written as Parquet | related nodes per page |",
+        "| graph | nodes | links | measure | computed | written as Parquet "
+        "| related nodes per page |",
         "| --- " * 7 + "|",
     ]
     lines += [
