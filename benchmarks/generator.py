@@ -70,7 +70,7 @@ def walks(graph: Graph, step: Step) -> dict[str, float]:
 
 
 def repeated(graph: Graph) -> float:
-    """Share of nodes whose in-links are those of the node before them; of the first PIECE nodes."""
+    """Share of nodes with the same in-links as the node before them, of the first PIECE nodes."""
     count = min(PIECE, graph.nodes)
     return sum(
         bool(np.array_equal(graph.in_neighbors(node), graph.in_neighbors(node - 1)))
@@ -125,7 +125,7 @@ ROWS: dict[str, tuple[Callable[[Figures], float], Callable[[float], str]]] = {
     "out-degree, largest": (lambda f: f["out"][4], whole),
     "links nearer than 100": (lambda f: f["nearer than 100"], percent),
     "links nearer than 1000": (lambda f: f["nearer than 1000"], percent),
-    "in-links of the node before": (lambda f: f["repeated"], percent),
+    "same in-links as the node before": (lambda f: f["repeated"], percent),
     "simrank: steps per node until walks meet": (lambda f: f["simrank"]["live"], digits),
     "simrank: tree read by a query": (lambda f: f["simrank"]["tree"], whole),
     "simrank: singletons": (lambda f: f["simrank"]["alone"], percent),

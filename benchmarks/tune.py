@@ -128,11 +128,11 @@ def agreement(rows: list[Row], figure: str) -> Row:
 def figures(results: Row) -> str:
     """The block of docs/tuning.md."""
     lines = [
-        f"Every measure in every direction, with {SAMPLES} samples and {PAGES} test pages; "
-        f"{results['date']}.",
+        f"The table covers every measure in every direction, with {SAMPLES} samples and {PAGES} test "
+        f"pages ({results['date']}).",
         "",
         "| graph | figure without labels | Spearman | Kendall | Spearman over measures "
-        "| best candidate | its regret in precision@10 |",
+        "| best candidate | regret of the best candidate in precision@10 |",
         "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for suite in results["suites"]:
@@ -145,8 +145,9 @@ def figures(results: Row) -> str:
             )
     lines += [
         "",
-        "The choice of `cocite tune` (`--queries 400`), compared with the default: precision@10 "
-        "on up to 1,000 labeled pages, with the 95 % interval of the difference:",
+        "The next table compares the choice of `cocite tune` (`--queries 400`) with the default, by "
+        "precision@10 on up to 1,000 labeled pages. Brackets hold the 95 % interval of the "
+        "difference.",
         "",
         "| graph | candidates | first in the last round | chosen | precision@10 of the default "
         "| of the choice | difference | wall time | processor time |",
