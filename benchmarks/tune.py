@@ -128,8 +128,8 @@ def agreement(rows: list[Row], figure: str) -> Row:
 def figures(results: Row) -> str:
     """The block of docs/tuning.md."""
     lines = [
-        f"The table covers every measure in every direction, with {SAMPLES} samples and {PAGES} test "
-        f"pages ({results['date']}).",
+        f"The table covers every measure in every direction, with {SAMPLES} samples and {PAGES} "
+        f"test pages ({results['date']}).",
         "",
         "| graph | figure without labels | Spearman | Kendall | Spearman over measures "
         "| best candidate | regret of the best candidate in precision@10 |",
@@ -145,8 +145,8 @@ def figures(results: Row) -> str:
             )
     lines += [
         "",
-        "The next table compares the choice of `cocite tune` (`--queries 400`) with the default, by "
-        "precision@10 on up to 1,000 labeled pages. Brackets hold the 95 % interval of the "
+        "The next table compares the choice of `cocite tune` (`--queries 400`) with the default, "
+        "by precision@10 on up to 1,000 labeled pages. Brackets hold the 95 % interval of the "
         "difference.",
         "",
         "| graph | candidates | first in the last round | chosen | precision@10 of the default "
