@@ -199,7 +199,7 @@ DECLARED: dict[str, Declared] = {
     "Titles (in graphs and indexes)": lambda: titles_module._TITLE_FORMS,
     "Graph": lambda: graph_module._FILES,
     "Index": lambda: {SINCE: "<u4[n]", WANTED: "<u4[n]"},
-    "Made ready for refined answers": lambda: {"in.diagonal": "<f4[n, 6]"},
+    "Data for refined answers": lambda: {"in.diagonal": "<f4[n, 6]"},
     **{
         heading: lambda layout=layout: format_of(layout).files  # type: ignore[misc]
         for heading, layout in (
