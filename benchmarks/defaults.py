@@ -2,11 +2,11 @@
 
     python -m benchmarks.defaults [--write]
 
-``cocite index GRAPH -o INDEX``, without options, is judged on every labeled page of four graphs
-against a spectral embedding of 128 dimensions, on the same queries (``evaluation/``). Reports the
-differences of the means, with 95 % intervals; the same for pages connected with at least ten
-others, which can have ten hits; and Γ of the embedding's own hundred hits in the default's order.
-For random pages of these and of unlabeled graphs, it also reports:
+``cocite index GRAPH -o INDEX``, without options, is compared with a spectral embedding of 128
+dimensions on every labeled page of four graphs (``evaluation/``). Reports the differences of the
+means, with 95 % intervals; the same for pages connected with at least ten others, which can have
+ten hits; and Γ of the embedding's own hundred hits in the default's order. For random pages of
+these and of unlabeled graphs, it also reports:
 
     answered   fraction of the linked pages that have results
     full       fraction of these whose list of 20 is full, or has all connected pages

@@ -2,11 +2,12 @@
 
     python -m benchmarks.embeddings [--graphs NAME...] [--queries N] [--write]
 
-A hit is relevant if it shares a label with the query. Measures have default settings. Half of the
-queries choose the settings of each peer from a small grid, and the best peer; the other half judges
-all. Seconds are processor time of all top-20 lists, on one thread: fusion builds and writes them;
-spectral vectors are computed and compared exactly. cit-hepph and social have no labels and are only
-timed; social, which takes minutes, runs only on request.
+A hit is relevant if it shares a label with the query. Measures have default settings. The settings
+of each peer (from a small grid) and the best peer are chosen on half of the queries; all methods
+are evaluated on the other half. Seconds are processor time of all top-20 lists, on one thread:
+fusion builds an index and writes the lists; spectral vectors are computed and compared exactly.
+cit-hepph and social have no labels and are only timed; social, which takes minutes, runs only on
+request.
 
 ``--write`` stores the results of these graphs under results/ and in docs/evaluation.md.
 Source: Qiu et al. 2018 (NetMF); Zhang et al. 2019 (ProNE); Adamic, Adar 2003; Perozzi et al. 2014.

@@ -1,15 +1,15 @@
-"""Cost of an index of selected pages compared with one of all pages.
+"""Cost of an index of selected pages compared with an index of all pages.
 
     python -m benchmarks.keep GRAPH --prefix TEXT [--samples 100] [--threads 2]
     python -m benchmarks.keep GRAPH --ranges COUNT [--threads 2]
 
-Builds two indexes, of all pages and of those with the prefix, for each measure whose layout
-supports that. Prints the sizes on disk, of all files and of the samples alone, and the processor
-times of the builds, with kernels compiled. ``related`` with k = 20 of 100 selected pages must be
-bit-identical.
+For each measure whose layout supports page selection, builds an index of all pages and an index of
+the pages with the prefix. Prints the sizes on disk, of all files and of the samples alone, and the
+processor times of the builds, with kernels compiled. ``related`` with k = 20 must be bit-identical
+for 100 selected pages.
 
-With ``--ranges``: processor times of builds of the whole graph, of all ranges together, of the
-slowest range, and of the merge, whose bytes must equal those of the whole.
+With ``--ranges``, prints the processor times of a build of the whole graph, of all ranges together,
+of the slowest range, and of the merge. The bytes of the merged index must equal those of the whole.
 """
 
 from __future__ import annotations

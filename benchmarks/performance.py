@@ -2,9 +2,9 @@
 
     python -m benchmarks.performance [--write]
 
-Prints the document, or writes it with ``--write``. So does ``--write`` of a study
-(``python -m benchmarks.peers``, ``growth``, ``limits``, ``papers``, ``turns``). Blocks of studies
-without results say so.
+Prints the document, or writes it with ``--write``. A study writes its block in the same way
+(``python -m benchmarks.peers --write``; also ``growth``, ``limits``, ``papers``, ``turns``). A
+block without results says so.
 """
 
 from __future__ import annotations

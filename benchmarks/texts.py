@@ -2,10 +2,10 @@
 
     python -m benchmarks.texts [--write]
 
-Judges by labels, precision@10 and Gamma, as the suite does (``evaluation/``). The default settings
-of ``text`` and its weight were chosen on 500 labeled pages, those of the suite's sweeps. The other
-pages judge links alone, the default weight, texts alone, and some other weights. Intervals are
-95 % intervals of the differences from links alone, on the same pages.
+Evaluates precision@10 and Gamma by labels, as the suite does (``evaluation/``). The default
+settings and the weight of texts were chosen on 500 labeled pages, which the suite's sweeps use. On
+the other pages, this compares links alone, the default weight, texts alone, and some other weights.
+Intervals are 95 % intervals of the differences from links alone, on the same pages.
 
     build      processor time, including reading texts
     question   processor milliseconds of ``related`` with k = 20: median, 99th percentile

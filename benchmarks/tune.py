@@ -3,16 +3,16 @@
     python -m benchmarks.tune [--write] [SUITE]...
 
 On the labeled suites (wikispeedia, cora, polblogs, web), every measure in every direction, with
-default settings and 50 samples, is judged twice:
+default settings and 50 samples, is evaluated twice:
 
     without labels   a tenth of the links hidden, 200 pages that lost some: coneighbors@50,
                      coneighbors@10, links@50, links@10 (``evaluation/held_out.py``)
     with labels      all links, 200 labeled pages: precision@10
 
 The two orders are compared by Spearman's and Kendall's correlation over the candidates, and over
-the measures, each in its best direction. The regret is how much lower precision@10 is for the
-candidate that a figure ranks first than for the best one. Finally, ``cocite.tune`` chooses, and
-labels compare its choice with the default.
+the measures, each in its best direction. The regret is the difference in precision@10 between the
+best candidate and the candidate that a figure ranks first. Finally, the choice of ``cocite.tune``
+is compared with the default, by labels.
 
 ``--write`` stores the results of these suites under results/ and in docs/tuning.md. Takes about
 eight minutes of processor time.

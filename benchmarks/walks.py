@@ -2,13 +2,13 @@
 
     python -m benchmarks.walks
 
-The graphs are of eight kinds, and other than those of ``benchmarks.embeddings``: groups with equal
-degrees or with hubs, whose links stay inside, lead to another group or to the next one; and users
-with items. Sizes, degrees and shares of links by chance are random.
+The graphs are of eight kinds, none of them used in ``benchmarks.embeddings``: groups with equal
+degrees or with hubs, whose links stay in the group, lead to another group or to the next group; and
+users with items. Sizes, degrees and the fraction of random links are drawn at random.
 Prints the mean precision@10 of each kind with the weights 1, a quarter and 0, with the weight that
-the build chooses, and with that weight and the rows of large graphs. Then the difference between
-the chosen weight and 1, on average and at worst; the difference between the better of a quarter and
-0 and 1; and the difference between wider rows and those of large graphs. Takes five minutes.
+the build chooses, and with this weight and the row width of large graphs. Then prints, on average
+and in the worst case: the difference between the chosen weight and 1; between the better of a
+quarter and 0, and 1; and between wider rows and the row width of large graphs. Takes five minutes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Related modules of the Python standard library, from nothing but who imports whom.
+"""Find related modules of the Python standard library by their imports.
 
-Needs no network and no data: the link graph is read off the Python that runs this. Each module
-is a page; an import is a link. Two modules are related if the same modules are nearest to both, or
-if imports lead from one to the other. It uses the functions that everybody uses.
+The demo needs no network and no data: it reads the imports of the Python that runs it. Each module
+is a page, and each import is a link. Two modules are related if the same modules are nearest to
+both, or if imports lead from one to the other. The demo uses only public functions.
 
 Run it with ``make demo``, or ``python examples/stdlib_demo.py``.
 """
@@ -29,7 +29,7 @@ LEFT_OUT = {"test", "tests", "idlelib", "lib2to3", "turtledemo", "site-packages"
 
 
 def modules(root: Path) -> Iterator[tuple[str, Path]]:
-    """(name, file) of every module below ``root``; the tests left out."""
+    """Yield (name, file) of every module below ``root``, except tests."""
     for path in sorted(root.rglob("*.py")):
         parts = path.relative_to(root).with_suffix("").parts
         if not LEFT_OUT & set(parts) and all(part.isidentifier() for part in parts):
@@ -37,7 +37,7 @@ def modules(root: Path) -> Iterator[tuple[str, Path]]:
 
 
 def imports(name: str, path: Path, known: set[str]) -> Iterator[str]:
-    """The modules that a module imports or refers to, submodules included."""
+    """Yield the modules that a module imports or refers to, including submodules."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         tree = ast.parse(path.read_bytes())
@@ -56,7 +56,7 @@ def imports(name: str, path: Path, known: set[str]) -> Iterator[str]:
 
 
 def write_links(root: Path, output: Path) -> None:
-    """One link a line: importing module, imported module."""
+    """Write one link per line: the importing module, and the imported module."""
     found = dict(modules(root))
     known = set(found) | set(sys.stdlib_module_names)
     with output.open("w", encoding="utf-8") as links:
@@ -66,13 +66,13 @@ def write_links(root: Path, output: Path) -> None:
 
 
 def show(index: cocite.Index, node: str) -> None:
-    """The modules most related to one, in a line."""
+    """Print the modules most related to a module, on one line."""
     hits = index.related(node, k=4)
     print(f"  {node:<14}  " + ",  ".join(f"{hit.node} {hit.score:.2f}" for hit in hits))
 
 
 def main() -> None:
-    """Links, graph, index, answers."""
+    """Write links, store the graph, build an index, and query it."""
     logging.basicConfig(level=logging.INFO, format="%(message)s")  # the first time: kernels
     with tempfile.TemporaryDirectory(prefix="cocite-demo-") as folder:
         links = Path(folder, "imports.tsv")

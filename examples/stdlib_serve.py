@@ -1,7 +1,7 @@
-"""The standard library's modules as pages to walk through: the links of ``stdlib_demo.py``, two
-indexes of them, and a server whose page the browser opens.
+"""Browse related modules of the standard library: serve two indexes of their imports.
 
-Needs no network and no data. What it makes is gone when it ends (Ctrl-C).
+The imports are read as in ``stdlib_demo.py``, and the server's page opens in a browser. The demo
+needs no network and no data. It removes all its files when it ends (Ctrl-C).
 
 Run it with ``make serve-demo``, or ``python examples/stdlib_serve.py [PORT]``.
 """
@@ -26,7 +26,7 @@ import cocite
 
 
 def build(folder: Path) -> list[str]:
-    """What is served: the default measure, and one of samples, whose scores have intervals."""
+    """Build an index of the default measure, and a sampled index, whose scores have intervals."""
     write_links(Path(sysconfig.get_paths()["stdlib"]), folder / "imports.tsv")
     graph = cocite.ingest(folder / "imports.tsv", folder / "imports.graph", header="no")
     cocite.build(graph, folder / "fusion.index")
@@ -47,13 +47,13 @@ def show(url: str) -> None:
 
 
 def main() -> None:
-    """Build, serve, open."""
+    """Build the indexes, serve them, and open the page."""
     port = sys.argv[1] if len(sys.argv) > 1 else "8080"
     with tempfile.TemporaryDirectory(prefix="cocite-demo-") as folder:
         indexes = build(Path(folder))
         command = [sys.executable, "-m", "cocite", "serve", *indexes, "--port", port]
         threading.Thread(target=show, args=(f"http://127.0.0.1:{port}/",), daemon=True).start()
-        with contextlib.suppress(KeyboardInterrupt):  # which the server has heard, too
+        with contextlib.suppress(KeyboardInterrupt):  # the server gets it, too
             sys.exit(subprocess.run(command, check=False).returncode)
 
 

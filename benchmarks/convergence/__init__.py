@@ -1,5 +1,6 @@
-"""How PageRank converges, and how its order depends on the personalization: section 5 of
-Haveliwala, *Efficient computation of PageRank*.
+"""How PageRank converges, and how its order depends on the personalization.
+
+Source: Haveliwala, *Efficient computation of PageRank*, section 5.
 """
 
 from benchmarks.convergence.comparison import Comparison, Difference, compare

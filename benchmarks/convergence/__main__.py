@@ -3,10 +3,11 @@
     python -m benchmarks.convergence study GRAPH -o DIR [--query-words WORDS]... [--texts PATH]
     python -m benchmarks.convergence compare GRAPH FILE OTHER [--query-words WORDS]...
 
-``study`` writes the residual and the positions and similarity of the top nodes after each sweep to
-the new directory DIR, as CSV and plots. ``compare`` ranks by the node weights in FILE and by those
-in OTHER, and prints how similar the two orders are. GRAPH is a stored graph. Queries are the nodes
-whose names (or texts, with --texts) contain all of the WORDS, or those in --query-nodes FILE.
+``study`` writes the residual, and the positions and similarity of the top nodes after each sweep,
+to the new directory DIR, as CSV and plots. ``compare`` ranks by the node weights in FILE and by the
+node weights in OTHER, and prints how similar the two orders are. GRAPH is a stored graph. Queries
+select the nodes whose names (or texts, with --texts) contain all of the WORDS, or the nodes in
+--query-nodes FILE.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Two personalizations of PageRank: how the orders differ that they bring about.
+"""Compare the orders of two personalizations of PageRank.
 
-Both rankings are made in the same way, with as many sweeps if the rule that stops them counts them.
-What is compared, and how: ``orders.py``, for all nodes that have a rank in either, and for the
-nodes that answer a query, in the order that they have among each other.
+Both rankings are computed in the same way; if the stopping rule counts sweeps, both have the same
+number. ``orders.py`` compares them for all nodes that have a rank in either, and for the results of
+each query, in their order among each other.
 
-Cost: two rankings, and a sort of all ranks for each. Memory: what PageRank takes, and about 80
-bytes a node.
+Cost: two rankings, and a sort of all ranks for each. Memory: that of PageRank, and about 80 bytes
+per node.
 Source: Haveliwala, *Efficient computation of PageRank*, 5.2.
 """
 

@@ -1,4 +1,4 @@
-"""A study as files: one table a figure, as CSV in long form, and the pictures of it.
+"""Write a study as files: one CSV table per figure, in long form, and plots.
 
 | table | columns |
 | --- | --- |
@@ -7,8 +7,9 @@
 | similarity.csv | iteration, among, sweeps, n, similarity |
 | settled.csv | iteration, among, nodes, n, nearly, members, order (empty if never) |
 
-*among* is a query's label, or ``all nodes``. ``study.json`` has what was asked and the table of
-what settled when. Pictures bear the names of their tables, and for queries a number as well.
+*among* is the label of a query, or ``all nodes``. ``study.json`` has the arguments, and the table
+of the sweeps at which orders settled. A plot has the name of its table, and a number if it is for a
+query.
 """
 
 from __future__ import annotations

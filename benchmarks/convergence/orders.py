@@ -1,12 +1,12 @@
-"""Orders of nodes by rank, compared: how alike their tops are, how far a node is apart in them.
+"""Compare two orders of nodes by rank: the similarity of their tops, and differences in position.
 
 * similarity of the top n: |A & B| / |A | B|, where A are the n highest nodes of one order and B
   those of the other, for n = 1, 2, ...;
-* difference in position: the position in one minus the position in the other, of every node that
-  one of the two has among its top.
+* difference in position: the position in one order minus the position in the other, for every node
+  in the top of at least one of them.
 
-Nodes that the one order ranks equal, but for rounding, have no order there: they are taken to be in
-that of the other. What the other ranks equal goes by number.
+Nodes whose ranks in the first order are equal up to rounding have no order there: they are sorted
+as in the other order. Nodes with equal ranks in the other order are sorted by id.
 
 Cost: a sort of all ranks; O(nodes) for the rest.
 Source: Haveliwala, *Efficient computation of PageRank*, 5.

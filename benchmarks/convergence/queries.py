@@ -1,11 +1,11 @@
-"""Sets of nodes that stand for the results of a search: given by name, or found by words.
+"""Sets of nodes that represent the results of a search: listed by name, or found by words.
 
-PageRank orders what a search finds, so what counts is the order within its results (Haveliwala,
-*Efficient computation of PageRank*, 5.2). A node is found if its text has all words asked for, as
-in the paper's conjunctive queries; or its name, where there are no texts: names are often made of
-words, in URLs and in titles.
+PageRank orders the results of a search, so the order within these results matters (Haveliwala,
+*Efficient computation of PageRank*, 5.2). A node is found if its text contains all words of the
+query, as in the paper's conjunctive queries. Without texts, its name must contain them: names such
+as URLs and titles often consist of words.
 
-A word is a run of letters and digits, in any case; what is URL-encoded in names is decoded first.
+A word is a run of letters and digits, regardless of case. URL-encoded names are decoded first.
 
 Cost: a pass over all names, or all texts, for any number of queries.
 """

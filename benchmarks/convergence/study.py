@@ -1,27 +1,28 @@
-"""How PageRank converges: the residual, and the order that the ranks induce, sweep by sweep.
+"""How PageRank converges: the residual, and the order of the ranks, after each sweep.
 
-Two iterations are followed from the same start, each for ``reference`` sweeps: power iteration,
-x <- G x, the plain one; and ours, Gauss-Seidel (``ranking/pagerank.py``), without the extrapolation
-after every eighth sweep, as it is sweeps that are studied. Both are compared with one order, that
-after ``reference`` sweeps of ours. After each sweep, with x of sum 1:
+Two iterations run from the same start, each for ``reference`` sweeps: power iteration, x <- G x,
+and cocite's Gauss-Seidel sweeps (``ranking/pagerank.py``), without the extrapolation after every
+eighth sweep. Both are compared with the same order: the order after ``reference`` Gauss-Seidel
+sweeps. After each sweep, with x of sum 1:
 
 * residual: ||G x - x||_1, computed from the vector and not estimated;
 * similarity of the top n: |A & B| / |A | B|, where A are the n highest nodes after the sweep and
   B those of the reference;
-* settled: the sweep from which on the top n have the same members, nearly, or the same order.
+* settled: the sweep from which on the top n have the same members, nearly the same members, or the
+  same order.
 
-After some of the sweeps also the histogram of differences in position: the position then minus the
-position in the reference, of every node that one of the two has among its top. All this is done for
-all nodes, and for the nodes that answer a query, in the order that they have among each other.
+After some of the sweeps, also the histogram of differences in position: the position after the
+sweep minus the position in the reference, for every node in the top of at least one of them. All of
+this is computed for all nodes, and for the results of each query, in their order among each other.
 
-Nodes that the reference ranks equal, but for rounding, have no order: they are taken to be in
-the one that is compared. Sums of k values are rounded by at most k 2**-53 of themselves, and
-sweeps amplify that by 1 / (1 - damping) at most; k is the largest in-degree. The paper knows no
-ties, and compares power iteration with itself.
+Nodes whose reference ranks are equal up to rounding have no order: they are sorted as in the order
+that is compared. Sums of k values are rounded by at most k 2**-53 of themselves, and sweeps amplify
+this by at most 1 / (1 - damping); k is the largest in-degree. The paper does not discuss ties, and
+compares power iteration with itself.
 
-Cost: three passes over the links a sweep of ours, and one of power iteration; a partial sort a
-sweep, and a sort of all ranks for each sweep compared. Memory: what PageRank takes, and about 80
-bytes a node.
+Cost: three passes over the links per Gauss-Seidel sweep, and one per power iteration; a partial
+sort per sweep, and a sort of all ranks for each sweep that is compared. Memory: that of PageRank,
+and about 80 bytes per node.
 Source: Haveliwala, *Efficient computation of PageRank*, 5.
 """
 

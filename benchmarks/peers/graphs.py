@@ -1,8 +1,8 @@
-"""The graphs of the comparisons, as texts that all libraries can read: two ids per line.
+"""The graphs of the comparisons, as edge lists that all libraries can read: two ids per line.
 
-Pages without links are omitted, as lists of links cannot contain them. The others are numbered from
-0 in the order of their names: that of the crawl, or of the generated web. Next to each text is a
-file of pairs of pages that one page links to (``pairs.py``).
+Pages without links are omitted, because an edge list cannot contain them. The others are numbered
+from 0 in the order of their names: the order of the crawl, or of the generated web. Next to each
+edge list is a file of pairs of pages that are linked from a common page (``pairs.py``).
 """
 
 from __future__ import annotations

@@ -1,22 +1,21 @@
-"""Several suites at once: on the data of each the same plan, and one table of all.
+"""Run several suites: the same plan on each data set, and tables of all.
 
-The plan is ``across.toml``: the default as it comes, every measure at its best setting, and the
-embeddings. Where there are labels, some queries choose a measure's best and others judge; without,
-every measure is taken as it comes. Of each the index is built once more, by itself, for what it
-costs and what it answers (``benchmarks/studies/answers.py``).
+The plan is ``across.toml``: the default with its default settings, every measure at its best
+settings, and the embeddings. With labels, the best settings of a measure are chosen on some queries
+and evaluated on others. Without labels, every measure has its default settings. Each index is built
+once more, alone, to measure its cost and its answers (``benchmarks/studies/answers.py``).
 
-Cost: that of a suite each (``benchmarks/studies/run.py``), a build a measure, and the questions of
+Cost: that of each suite (``benchmarks/studies/run.py``), a build per measure, and the queries of
 ``benchmarks/studies/answers.py``.
 
-Several suites as tables: a row a method, a column a suite, beside the default.
+The tables have a row per method and a column per suite:
 
     table             cell
-    a figure          the figure, and how much it is above the default's on the same queries:
+    a figure          the figure, and its difference from the default on the same queries:
                       precision and both gammas
-    best settings     direction and settings that were chosen
-    lists             answered / full, shares of the nodes asked (``benchmarks/studies/answers.py``)
-    cost              seconds of the build, size, milliseconds a question: median / 99th percentile
-
+    best settings     the chosen direction and settings
+    lists             answered / full, as fractions of the queried nodes
+    cost              seconds of the build, size, milliseconds per query: median / 99th percentile
 """
 
 from __future__ import annotations

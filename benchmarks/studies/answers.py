@@ -1,4 +1,4 @@
-"""Whether the lists of random linked nodes are full, and how long they take.
+"""Measure whether the lists of random linked nodes are full, and how long queries take.
 
     answered   fraction of the nodes whose list is not empty
     full       fraction of the nodes whose list is full: k hits, or all connected nodes

@@ -1,56 +1,54 @@
-"""Baselines that a user would pick instead: node embeddings with nearest neighbors.
+"""Baselines, accuracy and structure.
 
-    spectral   the largest singular vectors, scaled by their values, of the links taken both ways
-               and divided by the roots of both ends' degrees:
+**Baselines** are node embeddings with nearest neighbors, which a user might choose instead:
+
+    spectral   the largest singular vectors, scaled by their values, of the undirected links,
+               divided by the square roots of the degrees of both ends:
                D**(-1/2) (A + A^T) D**(-1/2), D the diagonal of its row sums
-    walks      skip-gram vectors of random walks along links taken both ways (DeepWalk; node2vec
+    walks      skip-gram vectors of random walks along undirected links (DeepWalk; node2vec
                with p = q = 1): 10 walks of 40 nodes from each node, windows of 5 nodes each way
 
-Nearest neighbors are those of the largest cosine (``rankings.VectorRanker``). Both say nothing of
-the direction of links; a node without links has no neighbors.
+Nearest neighbors have the largest cosine (``rankings.VectorRanker``). Both embeddings ignore the
+direction of links; a node without links has no neighbors. ``spectral`` needs scikit-learn (the
+extra ``evaluate``), ``walks`` needs gensim (the extra ``embed``). On the same machine, the same
+seed gives the same vectors.
 
-``spectral`` takes scikit-learn (the extra ``evaluate``), ``walks`` gensim (the extra ``embed``);
-both give the same vectors again for the same seed on the same machine.
-
-Cost: spectral 12 products of the matrix with dimensions + 10 columns, which stay in memory; walks
-about 10 us a node of a walk on one core.
+Cost: for spectral, 12 products of the matrix with dimensions + 10 columns, which are kept in
+memory; for walks, about 10 us per node of a walk on one core.
 Source: Halko, Martinsson, Tropp 2011 for the randomized decomposition; Perozzi, Al-Rfou, Skiena
 2014, *DeepWalk*; Grover, Leskovec 2016, *node2vec*.
 
-How far estimates are from exact scores, whatever the labels say.
-
-With s the exact score and e the estimate, over the queries v and all nodes w:
+**Accuracy** compares estimates with exact scores, without labels. With s the exact score and e the
+estimate, over the queries v and all nodes w:
 
     mean error      mean of |e(v, w) - s(v, w)| over w other than v
-    largest error   the largest of them
-    ave_err         the same mean over all w, v itself included, which nobody gets wrong (003,
-                    eq. 13, over rows of the queries in place of all rows)
-    precision@k     the share of the first k hits whose exact score is at least the k-th best exact
-                    one: ties there count as found; if fewer score above 0, k is their number
+    largest error   the largest of these
+    ave_err         the mean over all w including v, whose error is 0 (003, eq. 13, over the rows of
+                    the queries instead of all rows)
+    precision@k     the fraction of the first k hits whose exact score is at least the k-th best
+                    exact score, so ties count as found; if fewer score above 0, k is their number
 
-Exact scores come row by row from whatever has them: a matrix, a solver (``Rows``).
-
-Cost: a list and an exact row a query.
+Exact scores are read row by row, from a matrix or a solver (``Rows``). Cost: a list and an exact
+row per query.
 Source: Yu, Zhang, Lin, Zhang, Le, *A space and time efficient algorithm for SimRank computation*,
 6.1.3.
 
-What fingerprint trees cost to read, and walks to make, as walks get longer.
-
-A query reads the tree of its node in every sample, so what answering costs is
+**Structure** is the cost of reading fingerprint trees and of building walks, by walk length. A
+query reads the tree of its node in every sample, so its cost depends on
 
     mean tree      the mean, over nodes and samples, of the size of the node's tree
     largest tree   the largest of all
-    alone          the share of nodes that met no other: their tree is themselves
+    alone          the fraction of nodes that met no other node, and are alone in their trees
 
-One index says it for all lengths up to its own. Draws are keyed by step, so its walks begin with
-those of the shorter ones; and in dendrogram order a label is the step that joins a member to the
-one before it: the trees of length l are the runs between labels that are 0 or above l.
+One index has the trees of all lengths up to its own. Draws are keyed by step, so long walks begin
+with the shorter walks; and in dendrogram order, a label is the step at which a member joins the
+previous member. So the trees of length l are the runs between labels that are 0 or above l.
 
-    live tokens    how many walks are still under way and apart before each step: what making costs
+    live tokens    the number of walks before each step that have neither ended nor met: the cost
+                   of building
 
-They are counted by walking the index's first samples again, as no index keeps them.
-
-Cost: one pass over the labels of the samples looked at; a walk a sample for the tokens.
+No index stores this number, so the walks of the first samples are drawn again. Cost: one pass over
+the labels of these samples, and for the tokens a walk per sample.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 5.3 and figure 5.
 """
 

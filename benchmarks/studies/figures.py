@@ -1,21 +1,18 @@
-"""The pictures of a study, as SVG (``benchmarks/plots.py`` says how they look).
+"""Draw the plots of a study as SVG (style: ``benchmarks/plots.py``).
 
-| picture | what | after |
+| plot | contents | source |
 | --- | --- | --- |
 | methods | Gamma, precision@10 and content@10 of every method, with intervals | |
-| best | the same of each measure at its best setting | |
+| best | the same for each measure at its best settings | |
 | sweep of a setting | the same, comparable pairs and size, by value | 000 fig. 1; 001 fig. 4 |
-| content | Delta(., T) against T | 002 fig. 4 |
-| content by a setting | the same, a line a value | 002 fig. 2 and 3 |
-| trees | mean and largest tree, live tokens, against the length | 001 fig. 5 |
-| accuracy | errors and precision against the number of samples | |
+| content | Delta(., T) by T | 002 fig. 4 |
+| content by a setting | the same, one line per value | 002 fig. 2 and 3 |
+| trees | mean and largest tree, live tokens, by length | 001 fig. 5 |
+| accuracy | errors and precision by the number of samples | |
 
-matplotlib is an extra (``benchmarks/plots.py``).
-
-How the pictures of a study look: colors and marks of measures, panels in rows, axes.
-
-One color and one mark a measure throughout, one line style a direction; black for what is no
-measure. A figure is panels with axes of their own, and one legend below them all.
+A figure consists of panels with their own axes, and one legend below all panels. Each measure has
+one color and one marker in all plots, and each direction has one line style; other methods are
+black. matplotlib is an extra.
 """
 
 from __future__ import annotations

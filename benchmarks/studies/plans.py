@@ -1,4 +1,4 @@
-"""What a suite of studies is made of: values with defaults, a class for each table of its file."""
+"""Plans of suites: values with defaults, one class per table of a suite file."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
 """Methods and sweeps of a suite, as points (``cocite/evaluation/points.py``).
 
-A measure that does not take a setting is left out of its sweep, and one that does not take a value
-is left out at that value, which is noted. Sweeps vary one setting at a time around a default. The
-candidates of a measure are, in every direction, the points of its sweeps and methods, and one more
-with the best value of every setting at once. The best of many looks better than it is on the
-queries that chose it, so others have to judge. Sweeps of the seed are no choice: they tell how much
-is luck.
+If a measure does not support a setting, it is omitted from the setting's sweep. If it does not
+support a value, this point is omitted, and a note says so. Sweeps vary one setting at a time around
+its default. The candidates of a measure are, in every direction, the points of its sweeps and
+methods, and one more point with the best value of every setting. On the queries that chose it, the
+best of many candidates looks better than it is, so it is evaluated on other queries. Sweeps of the
+seed are not a choice: they show the variation by chance.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rankers other than indexes: exact scores, vectors, and blends of other rankers.
 
-They implement the interface of ``cocite/evaluation/rankers.py``.
+All implement the interface of ``cocite/evaluation/rankers.py``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Run a suite: build every index once, and judge all its points.
+"""Run a suite: build every index once, and evaluate all of its points.
 
 Points that differ only in query settings or in the number of samples share an index. It is built
-with the largest number of samples, and other points use its first ones. A point of several tables
-is judged once. Indexes are in a work folder, and are removed when their points are judged unless a
-blend needs them.
+with the largest number of samples, and the other points use its first samples. A point that occurs
+in several tables is evaluated once. Indexes are in a work folder, and are removed after their
+points are evaluated, unless a blend needs them.
 
-Costs a build per measure, direction and setting, and a judgment per point.
+Cost: a build per measure per direction per setting, and an evaluation per point.
 """
 
 from __future__ import annotations

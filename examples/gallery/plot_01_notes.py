@@ -1,8 +1,8 @@
 """Related notes in a vault
 ========================
 
-A vault is a folder of Markdown files. Its wiki links are the graph: notes are related when the same
-notes are nearest to both, even where neither links to the other.
+A vault is a folder of Markdown files, and its wiki links are the graph. Two notes are related if
+the same notes are nearest to both, even if neither links to the other.
 """
 
 import tempfile
@@ -33,7 +33,8 @@ with tempfile.TemporaryDirectory() as folder:
 hits
 
 # %%
-# The two notes on bread without a link to or from *Sourdough* stand beside those it links to.
+# The list contains the notes that *Sourdough* links to, and two notes on bread that are not linked
+# with it.
 
 names = [str(hit.node) for hit in hits][::-1]
 linked = [f"[[{name}]]" in NOTES["Sourdough"] for name in names]

@@ -1,8 +1,8 @@
 """The neighborhoods of a small wiki
 =================================
 
-Similarity scores of all pairs show the subjects of a wiki: blocks along the diagonal are groups of
-pages that belong together.
+A matrix of all similarity scores shows the subjects of a wiki: each block on the diagonal is a
+group of related pages.
 """
 
 import matplotlib.pyplot as plt
@@ -17,7 +17,7 @@ names = [str(name) for name in graph.names]
 scores = np.array([[index.similarity(a, b).score for b in names] for a in names])
 
 # %%
-# Order the pages by the second eigenvector of the scores, which puts related pages side by side.
+# Order the pages by the second eigenvector of the scores, so that related pages are neighbors.
 
 degrees = scores.sum(axis=1)
 scaled = scores / np.sqrt(np.outer(degrees, degrees))

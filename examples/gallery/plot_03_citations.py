@@ -1,8 +1,8 @@
 """Papers that share references
 ============================
 
-Two papers on one subject often do not cite each other, because they appeared at the same time.
-Bibliographic coupling and the default measure find them by what they both cite.
+Papers on the same subject often do not cite each other, because they appeared at the same time.
+Bibliographic coupling and the default measure find such papers by the references they share.
 """
 
 import matplotlib.pyplot as plt
@@ -43,7 +43,8 @@ hits = cocite.related(CITES, paper, k=8)
 hits
 
 # %%
-# The paper on GPUs comes first: it cites the same two papers. No citation joins the two.
+# The paper on GPUs comes first, because it cites the same two papers. Neither of the two cites the
+# other.
 
 figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
 for hit in hits:
@@ -53,5 +54,5 @@ for hit in hits:
         hit.node, (YEARS[hit.node], hit.score), (6, 2), textcoords="offset points", fontsize=7
     )
 axes.set(xlabel="year", ylabel=f"similarity to {paper}", xlim=(1997, 2016))
-axes.set_title("green: cited by it, amber: found", fontsize=9)
+axes.set_title(f"green: cited by {paper}, amber: found", fontsize=9)
 plt.show()

@@ -1,8 +1,8 @@
 """Packages that are used together
 ===============================
 
-The packages installed in this environment, and what each of them depends on, are a graph of links.
-Related packages depend on the same packages, or the same packages depend on them.
+The packages in this environment and their dependencies form a graph. Two packages are related if
+they depend on the same packages, or if the same packages depend on them.
 """
 
 import re
@@ -22,7 +22,8 @@ for each in distributions():
 print(len(links), "dependencies; the first:", links[0])
 
 # %%
-# What belongs with Sphinx? Mostly its extensions and the libraries that they share with it.
+# Which packages are related to Sphinx? Mostly its extensions, and the libraries that it shares with
+# them.
 
 hits = cocite.related(links, "sphinx", k=8)
 figure, axes = plt.subplots(figsize=(6, 3), layout="constrained")

@@ -1,8 +1,8 @@
 """Items that the same people buy
 ==============================
 
-Purchases are a bipartite graph: readers on one side, books on the other. Ask for a book and the
-answers are books.
+Purchases form a bipartite graph, with readers on one side and books on the other. A query for a
+book returns books.
 """
 
 import matplotlib.pyplot as plt
@@ -30,7 +30,7 @@ index = cocite.build(graph)
 index.related("Dune", k=4)
 
 # %%
-# Three readers in twenty buy at random. The shelves are still plain to see.
+# Some purchases are from other shelves. The shelves are still clearly visible.
 
 scores = np.array([[index.similarity(a, b).score for b in books] for a in books])
 np.fill_diagonal(scores, np.nan)

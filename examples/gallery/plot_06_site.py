@@ -1,8 +1,8 @@
 """Related pages of a documentation site
 =====================================
 
-Menus link every page to every other page, and say little of any. Ask for the links of the main text
-only, and the answers change.
+Menus link every page to every other page, so their links say little about a page. With only the
+links of the main text, the results change.
 """
 
 import matplotlib.pyplot as plt
@@ -16,7 +16,7 @@ texts = cocite.ingest(folder, links="main")
 print(everything.edges, "links in all,", texts.edges, "in the text")
 
 # %%
-# The same question, with and without menus.
+# The same query, with and without the links of menus.
 
 page = "guide/install.html"
 scores = [

@@ -1,9 +1,9 @@
 """A link farm
 ===========
 
-A farm is a crowd of pages made to link to one target. It lifts the target's PageRank. Related pages
-give it away: the target's list fills with its own farm. Its spam mass does, too: hardly any
-of the target's rank comes from trusted pages.
+A link farm is a set of pages created to link to one target, which raises the target's PageRank. Two
+things reveal the farm: the pages related to the target are mostly pages of the farm, and the target
+has a high spam mass, because hardly any of its rank comes from trusted pages.
 """
 
 import tempfile
@@ -34,7 +34,7 @@ for size in sizes:
 
 farmed = cocite.ingest(links + farm)
 hits = cocite.build(farmed).related(target, k=20)
-print(sum(hit.node.startswith("farm-") for hit in hits), "of 20 related pages are the farm's")
+print(sum(hit.node.startswith("farm-") for hit in hits), "of 20 related pages belong to the farm")
 
 # %%
 # With every tenth page of the web trusted, the target has the highest spam mass of the top 20.

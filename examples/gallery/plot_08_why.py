@@ -1,8 +1,8 @@
 """Why two pages are related
 =========================
 
-A score is a sum, and its parts are pages that both have in common. Here the parts of five answers
-are drawn one upon another.
+A score is a sum of contributions from the pages that two pages have in common. This example draws
+the contributions for five hits as stacked bars.
 """
 
 import matplotlib.pyplot as plt
@@ -14,7 +14,7 @@ index = cocite.build(cocite.ingest(links))
 hits = index.related("Zebra", k=5)
 
 # %%
-# Gray is what is left over after the six largest parts: together they are the score.
+# The gray part is the rest of the score after the six largest contributions.
 
 figure, axes = plt.subplots(figsize=(8, 3), layout="constrained")
 colors = ["#1A5FC5", "#C77F1B", "#9F3665", "#475F18", "#A578E6", "#269196"]

@@ -1,8 +1,8 @@
 """Intervals get narrower with samples
 ===================================
 
-SimRank by sampled walks has an error, and cocite says how large it may be. Nineteen of twenty such
-intervals hold the exact score, which is computed apart.
+SimRank from sampled walks is an estimate, and cocite reports an interval for its error. At least 19
+of 20 such intervals contain the exact score, which this example also computes.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ sizes = [50, 100, 200, 400, 800, 1600]
 scores = [cocite.build(graph, measure="simrank", samples=n).similarity(a, b) for n in sizes]
 
 # %%
-# On average, four times as many samples make an interval half as wide.
+# On average, four times as many samples halve the width of an interval.
 
 figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
 middle = [score.score for score in scores]

@@ -1,8 +1,8 @@
-"""Measure against measure
-=======================
+"""How similar measures are
+========================
 
-Measures answer different questions. This picture shows how many of the ten most related pages two
-measures have in common, on average.
+Measures answer different questions. This picture shows which fraction of the ten most related pages
+two measures have in common, on average.
 """
 
 import tempfile
@@ -28,8 +28,8 @@ common = np.array(
 )
 
 # %%
-# SimRank and its relatives agree with each other, and less with measures by out-links. On the
-# diagonal a measure that finds fewer than ten pages stays below 1.
+# SimRank and its variants agree with each other, and less with measures that use out-links. On the
+# diagonal, a value below 1 means that the measure finds fewer than ten pages for some nodes.
 
 figure, axes = plt.subplots(figsize=(5.6, 4.8), layout="constrained")
 axes.imshow(common, cmap="viridis", vmin=0, vmax=1)

@@ -1,7 +1,8 @@
 """How a build grows
 =================
 
-Builds of generated webs with eight links a page. Twice as many pages take about twice as long.
+These builds use generated webs with eight links per page. Twice as many pages take about twice as
+long.
 """
 
 import tempfile

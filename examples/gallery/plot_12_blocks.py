@@ -1,9 +1,9 @@
-"""Any memory, the same bytes
-==========================
+"""The same ranks with any number of blocks
+========================================
 
-A graph can be processed in blocks, by one process with little memory or by the machines of a
-cluster. The blocks change what a process holds, and never the answer: all ranks below are equal to
-the last bit.
+A graph can be processed in blocks, by a process with little memory or by the machines of a cluster.
+Blocks change how much memory a process needs, but never the result: all ranks below are
+bit-identical.
 """
 
 import tempfile
@@ -21,7 +21,7 @@ with tempfile.TemporaryDirectory() as folder:
         print(blocks, "blocks, equal:", bool((parts.values == whole.values).all()))
 
 # %%
-# PageRanks of a web follow a power law: few pages have most of it.
+# PageRank in a web follows a power law: a few pages have most of the rank.
 
 figure, axes = plt.subplots(figsize=(5.6, 3.4), layout="constrained")
 ordered = sorted(whole.values, reverse=True)
