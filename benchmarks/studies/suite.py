@@ -1,7 +1,7 @@
 """Suites as data: data set x measures x sweeps, in a small TOML file.
 
 about = "..."                  a sentence for the report
-baseline = "spectral"          a method; the others' differences from it are reported
+baseline = "spectral"          a method; differences from this method are reported
 
 [data]                         one of links, graph and web; paths relative to the data folder
 links = "links.tsv"            a file to ingest; with columns, undirected, as cocite ingest
@@ -10,31 +10,31 @@ web = {nodes = 1, links = 1}   a generated web, with topics as labels; with seed
 labels = "categories.tsv"      with label_columns, delimiter, header, skip_bad_rows (as the options
                                of cocite evaluate), separator, depth (of the tree, for Gamma)
 texts = "texts.tar.gz"
-unlabeled = true              if there are neither labels nor texts
-folder = "wikispeedia"         where it lies in the folder of all data, where several suites run
+unlabeled = true               if there are neither labels nor texts
+folder = "wikispeedia"         the subfolder of the data, if several suites run
 
 [judge]                        queries, sweep_queries (0: all that are labeled), top, gamma_least,
                                cutoffs, content, resamples, confidence; quick: sweeps look no
                                further down a list than the largest cutoff
-[settings]                     of every measure that takes them; else the measure's own
+[settings]                     of every measure that supports them; otherwise its defaults
 
 [[method]]                     measures (["*"]: all), without, directions, settings
 [[embedding]]                  name, kind, dimensions
 [[blend]]                      name, of (names of methods), weights, scale, depth
 [[sweep]]                      setting, values, measures, without, directions, settings
-[best]                         by: the figure that chooses each measure's best setting
+[best]                         by: the figure by which best settings are chosen
 [accuracy]                     measures, samples, queries, ks, decay, epsilon
 [structure]                    measures, directions, samples, length
 
 Accuracy and structure need no labels.
 
-Accuracy is that of estimates over in-links against exact scores (``benchmarks/studies/checks.py``),
-for more and more samples of one index. SimRank and PSimRank have a solver for all pairs, of whose
-matrix the rows of the queries are taken; XJaccard's rows are computed by themselves. Structure is
-that of fingerprint trees and walks (``benchmarks/studies/checks.py``).
+Accuracy compares estimates over in-links with exact scores (``benchmarks/studies/checks.py``), for
+increasing numbers of samples from one index. For SimRank and PSimRank, the rows of the queries are
+taken from the matrix of all pairs; for XJaccard, each row is computed separately. Structure
+describes fingerprint trees and walks (``benchmarks/studies/checks.py``).
 
-Cost: SimRank of all pairs some 10 s, and PSimRank a few times that, for 10,000 nodes; XJaccard
-length * queries * nodes**2 operations.
+Cost: for 10,000 nodes, SimRank of all pairs takes about 10 s, and PSimRank a few times as long.
+XJaccard takes length * queries * nodes**2 operations.
 """
 
 from __future__ import annotations
