@@ -7,9 +7,10 @@ c q_k S q_l' for classes k and l, which equals S off the diagonal. Then
     T = c W T W' + c sum over nodes v of q_k[v] q_l[v] (1 - T[class of v, class of v])
 
 where W[k, a] sums q_k over the nodes of class a. The last factor, the *excess* of v, is 1 for a
-node without a class. Nodes that are alone in their class need no such term, as the diagonal is set
-to 1. All others are *loose*. Takes O(n + m) time and memory, with a Python step per node; wiki-Vote
-has 7,115 nodes and 2,379 rows. Source: Yu et al. 2011, eq. 6, and eq. 7 for teleportation.
+node without a class. Nodes that are alone in their class need no such term, because the diagonal is
+set to 1. All other nodes are *loose*. Takes O(n + m) time and memory, with a Python step per node;
+wiki-Vote has 7,115 nodes and 2,379 rows. Source: Yu et al. 2011, eq. 6, and eq. 7 for
+teleportation.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def exact_simrank(
     progress
         Called after every sweep with (sweeps, bound on the remaining iteration error).
     options, given
-        The options below, as an object or by name.
+        The options below, as one object or by name.
     {options}
 
     Returns
@@ -277,7 +277,7 @@ class AllPairs:
 class ExactDocument(Document):
     """A completed run, with its scores in the file ``output``.
 
-    ``bandwidth`` is that of the stored and of the ordered rows.
+    ``bandwidth`` is the bandwidth of the rows as stored and as ordered.
     """
 
     graph: str

@@ -185,11 +185,10 @@ class Sweeps:
 # which are found through the out-links of each in-neighbor w of v. Nodes with equal in-neighbors
 # have equal scores, and score c with each other, so they form a class as in ``allpairs/core.py``;
 # the excess of the diagonal cancels in F.
-#
-# A step shrinks differences by c, as the weights within the parentheses sum to at most the union,
-# so the bounds of the plain iteration apply (``allpairs/scores.py``). A sweep takes 2 n m additions
-# plus the sum of the squared out-degrees.
-# Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.2.
+# A step shrinks differences by c, because the weights in parentheses sum to at most the union, so
+# the bounds of the plain iteration apply (``allpairs/scores.py``). A sweep takes 2 n m additions
+# plus the sum of the squared out-degrees. Source: Fogaras, Racz, *Scaling link-based similarity
+# search*, 2.2.2.
 
 
 class CoupledSweeps:
@@ -199,7 +198,7 @@ class CoupledSweeps:
         self.products, self._decay = products, decay
         core = products.core
         self._sizes = np.diff(core.shared.offsets).astype(products.dtype)
-        # Undo the normalization of weights, as the formula divides by |I(v)| only once.
+        # Undo the normalization of weights, because the formula divides by |I(v)| only once.
         weights = products.links.weights
         weights *= np.repeat(self._sizes, np.diff(core.links.offsets))
         self.matrix = np.diag(core.single.astype(products.dtype))

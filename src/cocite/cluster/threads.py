@@ -7,8 +7,8 @@
 * :class:`WorkerPool` creates one object per block and calls its methods. A call returns *handles*:
   pass them to other calls, or ``take`` their values. ``Alone`` is a pool within this process.
 
-Kernels release the interpreter lock. Short items run without threads (:class:`Pace`), as handing
-over the lock would take ten times as long.
+Kernels release the interpreter lock. Short items run without threads (:class:`Pace`), because
+handing over the lock would take ten times as long.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ _QUICK = 150e-6
 
 
 class Pace:
-    """Decides whether items run on threads: two slow ones in a row start them, quick ones stop
+    """Decides whether items run on threads: two slow items in a row start threads, quick items stop
     them.
     """
 

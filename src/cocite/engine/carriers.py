@@ -120,7 +120,7 @@ _UNRESERVED = getattr(mmap, "MAP_NORESERVE", 0x4000)
 """Linux's MAP_NORESERVE, for maps that may exceed memory; not all Python releases define it."""
 TOKEN_BYTES = 12
 """Bytes of a token in a message: target, head, members. A node has at most one token per step, so
-this bounds the bytes per node and step, apart from one record per node and sample.
+this bounds the bytes per node per step, apart from one record per node per sample.
 """
 
 
@@ -131,7 +131,7 @@ def placed_links(
     first: int,
     nodes: int,
 ) -> Links:
-    """Return links with ``nodes`` rows, so that kernels find rows by node id. Only those from
+    """Return links with ``nodes`` rows, so that kernels find rows by node id. Only rows from
     ``first`` on exist; other offsets have no memory pages. Never ``evict`` the links.
     """
     size = 8 * (nodes + 1)
@@ -167,7 +167,7 @@ class Traffic:
 
     @property
     def each(self) -> float:
-        """Return the mean bytes of tokens, records and values per node, step and sample."""
+        """Return the mean bytes of tokens, records and values per node per step per sample."""
         sent = self.tokens + self.records + self.values
         return sent / max(1, self.nodes * self.steps)
 
@@ -192,8 +192,8 @@ class Traffic:
 
 
 class BlockWalker:
-    """The walker of a block. ``records`` contains those received, by sample, in buckets 2 * block
-    and 2 * block + 1.
+    """The walker of a block. ``records`` contains the records received, by sample, in buckets 2 *
+    block and 2 * block + 1.
     """
 
     def __init__(self, part: BlockPart, block: int) -> None:

@@ -10,7 +10,7 @@ for the exact diagonal (``kernels/linear.py``), then sets
 The remaining residual is usually smaller by a factor of ten or more. If it is not, for example with
 a decay near 1, up to twelve more sweeps mix the last few moves. Scores computed with D' are between
 s (1 + low) and s (1 + high), the extremes of r. Threads do not change the result. Memory is 120
-bytes per node, and 24 per node and thread. Source: Maehara, Kusumi, Kawarabayashi 2014 (the
+bytes per node, and 24 per node per thread. Source: Maehara, Kusumi, Kawarabayashi 2014 (the
 linearized form); Anderson 1965 (mixing). The correction and the bounds are new.
 """
 
@@ -167,7 +167,7 @@ class _Making:
         )
 
     def _settle(self, nodes: NDArray[np.uint32], found: NDArray[np.float64], target: float) -> None:
-        """Repeat large moves, as the nodes' residuals may still be large."""
+        """Repeat large moves, because the nodes' residuals may still be large."""
         moved = found[:, 0] + found[:, 2]
         for round_ in range(_ROUNDS):
             far = np.abs(moved) > target / 4
@@ -181,8 +181,8 @@ class _Making:
     def _together(
         self, nodes: NDArray[np.uint32], found: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Mix recent moves (Anderson mixing), as single moves do not converge with a decay near 1;
-        adopt the best diagonal, and return its residuals.
+        """Mix recent moves (Anderson mixing), because single moves do not converge with a decay
+        near 1; adopt the best diagonal, and return its residuals.
         """
         best, kept = found, self.table[:, 0].copy()
         least = _worst(found)
@@ -212,7 +212,7 @@ class _Making:
         self._set(moved)
 
     def _set(self, diagonal: NDArray[np.float64]) -> None:
-        """Set the diagonal, clipped to [1 - decay, 1], which contains the exact one."""
+        """Set the diagonal, clipped to [1 - decay, 1], which contains the exact values."""
         diagonal[self.degrees == 0] = 1.0
         self.table[:, 0] = np.clip(diagonal, 1 - self.decay, 1.0)
 

@@ -108,7 +108,7 @@ def connect(crew: WorkerPool) -> int:
 
 
 VALUE_BYTES = 4
-"""Bytes of a min-hash, sent per node, sample, step and reading block."""
+"""Bytes of a min-hash, sent per node per sample per step per reading block."""
 
 
 def block_scan_bytes(nodes: int, links: int, others: int) -> int:

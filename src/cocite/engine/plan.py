@@ -49,9 +49,10 @@ class Way(Enum):
 class ScanPlan:
     """The plan of a scan in ``memory`` bytes.
 
-    ``cuts`` are the first nodes of all ranges or blocks but the first; a row is ``lanes`` values of
-    ``dtype``. In BLOCKS, a thread buffers ``strip`` links and ``window`` rows of x. Each scan reads
-    about ``reads`` bytes from disk; arranged links, x and y take ``scratch`` bytes of disk space.
+    ``cuts`` are the first nodes of all ranges or blocks except the first; a row is ``lanes`` values
+    of ``dtype``. In BLOCKS, a thread buffers ``strip`` links and ``window`` rows of x. Each scan
+    reads about ``reads`` bytes from disk; arranged links, x and y take ``scratch`` bytes of disk
+    space.
     """
 
     way: Way
@@ -121,7 +122,7 @@ def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
         return ScanPlan(Way.MEMORY, size + vectors, threads, ranges, threads)
     piece = min((memory - vectors) // (2 * threads), _LARGEST_PIECE)
     if piece >= LEAST_SHARE:
-        # Use half of the rest, as reading a chunk also loads adjacent pages.
+        # Use half of the rest, because reading a chunk also loads adjacent pages.
         cuts = cut_blocks(links, piece)
         if _largest(links, cuts) <= 2 * piece:
             need = vectors + 2 * threads * piece
@@ -137,7 +138,7 @@ def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
 
 
 def _ranges(links: Links, size: int, threads: int) -> tuple[int, ...]:
-    """Cut several ranges per thread, as their times differ and scans stop only between ranges."""
+    """Cut several ranges per thread: their times differ, and scans stop only between ranges."""
     return cut_evenly(links, max(4 * threads if threads > 1 else 1, size // _LARGEST_PIECE))
 
 

@@ -72,8 +72,8 @@ class Mover:
         """Prepare walks along ``links``, a graph's ``in_links`` or ``out_links``.
 
         If ``links.back`` exists, a step follows ``links`` with probability ``in_share``, otherwise
-        ``back``. ``blocks`` are the first nodes of all blocks but the first, ascending. ``turn`` is
-        added to the step number of draws, so that walks with different turns are independent.
+        ``back``. ``blocks`` are the first nodes of all blocks except the first, ascending. ``turn``
+        is added to the step number of draws, so that walks with different turns are independent.
         ``weights`` come from ``step_weights``; a weighted step computes them by default.
         """
         if weights is None and step.weighted:

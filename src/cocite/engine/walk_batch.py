@@ -7,7 +7,7 @@ If the graph exceeds memory, walks of single samples read the graph for every st
 Here, a scratch file stores a sample's tokens and records of meetings, 12 bytes each, so a sample
 reads and writes 40 bytes per live token instead. Threads share a block. Samples are byte-identical.
 On cnr-2000, the walk with all tokens in files (``engine/walk_blocks.py``) takes 1.4 to 1.9 times as
-much processor time. Memory is 25 bytes per node and thread, and a block. Source: Fogaras, Racz, *A
+much processor time. Memory is 25 bytes per node per thread, plus a block. Source: Fogaras, Racz, *A
 scalable randomized method to compute link-based similarity rank on the web graph*, 2.2.
 """
 
@@ -31,7 +31,7 @@ from cocite.storage.spool import ScratchFile
 TOGETHER = 16
 """The minimum number of samples per group, which estimates assume."""
 STATE_NODE = 28
-"""Maximum bytes of scratch per node and sample."""
+"""Maximum bytes of scratch per node per sample."""
 
 FEW = 64
 """Links are read on demand once fewer than one node in FEW has a token."""
@@ -63,7 +63,7 @@ class WalkerGroup:
     def __init__(
         self, mover: Mover, length: int, *, together: int, threads: int, folder: Path
     ) -> None:
-        """Scratch files go to ``folder``."""
+        """Prepare the walks. Scratch files go to ``folder``."""
         self._mover, self._links, self._cuts = mover, mover.links, mover.cuts
         self._length = length
         home = np.empty(_HOME_WORDS, np.uint32)

@@ -8,7 +8,7 @@ Tokens and records are rows of three words (``kernels/walk_blocks.py``) in spool
 process handles all blocks in turn (:class:`ExternalWalker`), or memory, if blocks exchange messages
 (``engine/carriers.py``). A block reads rows in ascending order of head, so both give the same
 bytes. Merging costs O(log blocks) per token. Memory is 13 bytes per node in the largest block, and
-64 for each of ``rows`` rows in transit. Source: Fogaras, Racz, *Scaling link-based similarity
+64 for each of ``rows`` buffered rows. Source: Fogaras, Racz, *Scaling link-based similarity
 search*, 2.1.3 (sorting, merging, and hosts that own nodes) and 2.2.3.
 """
 
@@ -31,7 +31,7 @@ from cocite.storage.spool import Spool
 BLOCK_NODE = 13
 """Bytes per node in the largest block."""
 ROW_ROOM = 64
-"""Bytes per row in transit: five buffers of rows, and the targets of tokens."""
+"""Bytes per buffered row: five buffers of rows, and the targets of tokens."""
 
 _HOME_WORDS = 1 << 14
 _LEAST_NODES = 8
@@ -65,7 +65,7 @@ S = TypeVar("S", bound=RowSpool)
 
 
 class MovingSample(Generic[S]):
-    """A sample in progress; ``tokens`` counts those moved in the current step.
+    """A sample in progress; ``tokens`` counts the tokens moved in the current step.
 
     ``arrived`` and ``going`` are token spools with a bucket per block; ``records`` has two per
     block. ``points``, if recorded, are rows (head, node, 0) in a bucket per block of heads.
@@ -102,7 +102,9 @@ class Dealer:
     """Sorts rows into buckets by ranges of their first word, and appends them to spools."""
 
     def __init__(self, cuts: NDArray[np.uint32], dealt: NDArray[np.uint32]) -> None:
-        """``cuts`` uint32[buckets + 1] ascends from 0; ``dealt`` is a buffer for one batch."""
+        """Set the ranges. ``cuts`` uint32[buckets + 1] must ascend from 0; ``dealt`` is a buffer
+        for one batch.
+        """
         self._cuts, self._dealt = cuts, dealt
         self._home = np.empty(_HOME_WORDS, np.uint32)
         walk_blocks.make_home(cuts, self._home)

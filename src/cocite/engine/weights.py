@@ -3,11 +3,11 @@
     Step.WEIGHTED   cumulative shares of each node's links, in units of 2**-32: 4 bytes per link
     Step.CLOCK      the weights themselves: one per link, or one per node as an in-neighbor
 
-A weight is that of the link, that of the in-neighbor (``node_weights``), or their product. Node
-weights such as 1 / out-degree (:func:`inverse_degrees`) give links from pages with many links less
-weight, like inverse document frequency for words; CLOCK then needs no array for links. All walkers
-of a run share the arrays. Shares and products each cost one pass over the links, and 4 bytes per
-link of memory or scratch.
+A weight is the link's, the in-neighbor's (``node_weights``), or their product. Node weights such as
+1 / out-degree (:func:`inverse_degrees`) give links from pages with many links less weight, like
+inverse document frequency for words; CLOCK then needs no array for links. All walkers of a run
+share the arrays. Shares and products each cost one pass over the links, and 4 bytes per link of
+memory or scratch.
 """
 
 from __future__ import annotations

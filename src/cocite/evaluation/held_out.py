@@ -1,4 +1,4 @@
-"""Judge lists without labels, by how well they recover the co-neighbors lost with hidden links.
+"""Evaluate lists without labels: how well they recover the co-neighbors lost with hidden links.
 
 Pairs of linked pages are hidden in the order of draw(seed, pair), with links in both directions,
 until ``share`` of all links to other pages is hidden. Every page keeps a link (our own rule), and
@@ -12,9 +12,10 @@ its id.
                                          / the sum of the k largest g(x) over C(v)
     links@k   = the fraction of the hidden neighbors among the first k (link prediction)
 
-A w with more than 10,000 such links is ignored, and so are pages without co-neighbors. Costs two
-passes over the links, 16 bytes per node, about 50 per pair tried, and a copy of the graph on disk.
-Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction problem*, without dates.
+A node w with more than 10,000 such links is ignored, and pages without co-neighbors are, too. Costs
+two passes over the links, 16 bytes per node, about 50 per pair tried, and a copy of the graph on
+disk. Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction problem*, without
+dates.
 """
 
 from __future__ import annotations
@@ -186,7 +187,7 @@ CONEIGHBOR_TITLES = (
 
 
 class CoNeighborGain(QueryJudge):
-    """Judge by hidden links. ``queries`` uint32[q] are the pages with co-neighbors."""
+    """Evaluates rankers by hidden links. ``queries`` uint32[q] are the pages with co-neighbors."""
 
     titles = CONEIGHBOR_TITLES
 

@@ -1,4 +1,4 @@
-"""Judge rankers on the same queries. All figures of a query come from a single list.
+"""Evaluate rankers on the same queries. All figures of a query come from a single list.
 
     gamma, gamma_macro             sibling Gamma: (C - D) / (C + D)
     precision@k, recall@k, ndcg@k  by hits that share a label with the query (*relevant*)
@@ -6,10 +6,11 @@
     content@T                      Delta(., T), the mean cosine of the texts of the T best hits
     hits, answered                 the length of a list; the fraction of lists that are not empty
 
-Sibling Gamma compares a list with the *familial* order (``evaluation/labels.py``). Both agree on C
-of the pairs of a node of the query's class and one of a sibling class, and disagree on D. Ties and
-nodes that are missing or score 0 (or ``least``) are in no pair. *micro* is the mean over queries of
-Gamma in the best 100; *macro* adds up the pairs of whole lists, with the query first.
+Sibling Gamma compares a list with the *familial* order (``evaluation/labels.py``). Of the pairs of
+a node of the query's class and a node of a sibling class, both orders agree on C, and disagree on
+D. Ties and nodes that are missing or score 0 (or ``least``) are in no pair. *micro* is the mean
+over queries of Gamma in the best 100; *macro* adds up the pairs of whole lists, with the query
+first.
 
 With r_i = 1 if hit i is relevant, else 0, ndcg@k is the sum of r_i / log2(i + 1) over i <= k, over
 its largest possible value. A missing hit has r_i = 0 and a cosine of 0; *filled* figures use the
@@ -120,7 +121,7 @@ def read_texts(
 
 
 class Content:
-    """TF-IDF vectors of nodes. Safe to share between threads."""
+    """TF-IDF vectors of nodes. Thread-safe."""
 
     def __init__(self, texts: dict[int, str], nodes: int) -> None:
         """Compute the vectors of ``texts``, by id. Raises :class:`~cocite.errors.UsageError`
@@ -181,7 +182,7 @@ def relevance_at(
     cutoffs
         The values of k, ascending.
     candidates
-        The number of possible hits. If given, short lists are filled up with the missing ones in
+        The number of possible hits. If given, short lists are filled up with the missing nodes in
         random order.
     """
     ks = np.asarray(cutoffs, np.int64)
@@ -285,7 +286,7 @@ class QueryJudge(ABC):
         threads: int = 1,
         progress: Progress = lambda done, total: None,
     ) -> Judgment:
-        """Judge a ranker on all queries. ``progress`` is called with queries (done, total)."""
+        """Evaluate a ranker on all queries. ``progress`` is called with queries (done, total)."""
         count = self.queries.size
         parts, wholes = (np.zeros((count, len(self.titles))) for _ in range(2))
         batches = [range(low, min(low + _BATCH, count)) for low in range(0, count, _BATCH)]
@@ -301,7 +302,7 @@ class QueryJudge(ABC):
 
 
 class Judge(QueryJudge):
-    """Judges rankers by labels and texts."""
+    """Evaluates rankers by labels and texts."""
 
     def __init__(
         self,

@@ -61,7 +61,7 @@ class Labels:
 
     @cached_property
     def usual_depth(self) -> int:
-        """Return the most common label depth; of ties, the largest."""
+        """Return the most common label depth, the largest in a tie."""
         lengths = Counter(len(self.paths[label]) for label in self.labels.tolist())
         return max(lengths, key=lambda length: (lengths[length], length))
 
@@ -95,11 +95,11 @@ def read_labels(
     Parameters
     ----------
     path
-        Text (tabs, commas, semicolons, bars or blanks; packed or not) or Parquet.
+        Text (tabs, commas, semicolons, bars or blanks; compressed or not) or Parquet.
     names
         Names of the graph's nodes. Rows with other names are counted.
     columns
-        The columns of name and label, as titles or as numbers from 1.
+        The columns of name and label, by name or by number (from 1).
     separator
         Separates the parts of a path. Empty for flat labels.
     delimiter, header, bad_rows

@@ -1,4 +1,4 @@
-"""Points of an evaluation, and plans for judging.
+"""Points of an evaluation, and plans for evaluating them.
 
 A point is an index with query settings. Its name consists of measure, direction, and the settings
 that differ from the defaults, such as ``psimrank both decay=0.1``.
@@ -23,7 +23,7 @@ Column = int | str
 
 @dataclass(frozen=True)
 class DataPlan:
-    """The labels and texts to judge by. If ``unlabeled``, there are none, and hits are only
+    """The labels and texts for an evaluation. If ``unlabeled``, there are none, and hits are only
     counted. ``delimiter``, ``header`` and ``bad_rows`` apply to the labels.
     """
 
@@ -48,8 +48,8 @@ class DataPlan:
 
 @dataclass(frozen=True)
 class JudgePlan:
-    """How to judge lists. Gamma uses nodes that score more than ``gamma_least``. ``queries`` is the
-    number of queries, 0 for all possible nodes.
+    """How to evaluate lists. Gamma uses nodes that score more than ``gamma_least``. ``queries`` is
+    the number of queries, 0 for all possible nodes.
     """
 
     queries: int = 0
@@ -78,7 +78,7 @@ class Point:
 
     @property
     def index_key(self) -> tuple[Any, ...]:
-        """Return the key of the index. Points with equal keys can share one, using its first
+        """Return the key of the index. Points with equal keys can share an index, using its first
         samples.
         """
         return self.measure, self.direction, tuple(p for p in self.build if p[0] != "samples")

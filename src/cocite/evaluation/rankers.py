@@ -1,12 +1,14 @@
 """The interface of rankers, and index builds for evaluation and tuning.
 
-Evaluations judge any *ranker*, which returns the nodes related to a node, best first, by id:
+Evaluations accept any *ranker*: an object that returns the nodes related to a node, best first, by
+id:
 
     ranker.related(node, k) -> (ids uint32[h], scores float64[h]),  h <= k
 
 Scores must not increase, and ties are ordered by hash (``kernels/listing.py``). The list excludes
 the node itself, nodes that score 0 or less, and all nodes but the *candidates*, if given. Threads
-share a ranker. With a cluster, workers draw samples, and one connection serves all indexes.
+share a ranker, so it must be thread-safe. With a cluster, workers draw samples, and one connection
+serves all indexes.
 """
 
 from __future__ import annotations
@@ -45,7 +47,7 @@ class Related(NamedTuple):
 
 
 class Ranker(Protocol):
-    """Interface of the methods that can be judged."""
+    """Interface of the methods that can be evaluated."""
 
     @property
     def nodes(self) -> int:
@@ -123,7 +125,7 @@ class Builds:
         settings: Mapping[str, Any],
         **more: Any,
     ) -> Index:
-        """Build an index at ``place``. ``more`` goes to :func:`~cocite.search.build`."""
+        """Build an index at ``place``. ``more`` is passed to :func:`~cocite.search.build`."""
         chosen = {"measure": measure, "direction": direction, **settings, **more}
         if self.cluster is None or SAMPLES.name not in settings:
             means = self.means

@@ -4,7 +4,7 @@
     one or more indexes         the indexes, side by side
     a graph                     every measure in every direction, with default settings
 
-A graph costs one build per measure and direction, into a temporary directory that holds one index
+A graph costs one build per measure per direction, into a temporary directory that holds one index
 at a time. Each index costs one query per test page.
 """
 
@@ -61,7 +61,7 @@ _LISTED = 36
 
 @dataclass(frozen=True)
 class Method:
-    """An index to judge, its query settings, and its build time if built for the evaluation."""
+    """An index to evaluate, its query settings, and its build time if built for the evaluation."""
 
     name: str
     index: Index
@@ -71,7 +71,7 @@ class Method:
 
 @dataclass(frozen=True)
 class Assessment:
-    """How to judge, and the ``settings`` of the measures to judge."""
+    """How to evaluate, and the ``settings`` of the measures to evaluate."""
 
     settings: Settings
     data: DataPlan
@@ -86,7 +86,7 @@ class Assessment:
         return read_truth(names, self.data, self.plan, seed=self.seed, **how)
 
     def of_indexes(self, indexes: Sequence[Index], resources: Resources) -> Study:
-        """Judge indexes of one graph. Their paths name the methods.
+        """Evaluate indexes of one graph. The methods are named by their paths.
 
         Raises :class:`UsageError` if the indexes belong to different graphs, or if one of them does
         not support a setting.
@@ -111,7 +111,9 @@ class Assessment:
         return self._judge(lambda held: methods, study, truth, examples, resources, samples)
 
     def of_graph(self, graph: Graph, builds: Builds) -> Study:
-        """Judge every measure in every direction; coupling is cocitation in the other direction."""
+        """Evaluate every measure in every direction; coupling is cocitation in the other
+        direction.
+        """
         graph.check()
         truth = self._truth(graph.names, memory=builds.means.memory)
         about = "Every measure in every direction, with its own settings"
@@ -138,7 +140,7 @@ class Assessment:
         means: Resources,
         samples: int,
     ) -> Study:
-        """Judge methods one after another and add their results to the study."""
+        """Evaluate methods one after another and add their results to the study."""
         judge, plan = truth.judge(self.plan), self.plan
         rows, nodes = 16 * truth.queries.size * len(judge.titles), int(study.facts["nodes"])
         left = judging_resources(means, self.since, nodes, samples, rows, _LISTED)

@@ -165,8 +165,8 @@ def decided(
 
 @dataclass(frozen=True)
 class TrialRecord:
-    """A judged candidate: the ``bytes`` and build ``seconds`` of its index, and the seconds for all
-    queries, ``asking``.
+    """An evaluated candidate: the ``bytes`` and build ``seconds`` of its index, and the seconds for
+    all queries, ``asking``.
     """
 
     judgment: Judgment

@@ -1,4 +1,4 @@
-"""Labels and texts by which results are judged, and example lists for a few random queries."""
+"""Labels and texts by which results are evaluated, and example lists for a few random queries."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ _PAGES, _HITS, _LABELS = 3, 10, 3
 
 @dataclass(frozen=True)
 class ExampleHit:
-    """A hit; ``alike`` says whether it shares a label with the page, None without labels."""
+    """A hit; ``alike`` says whether the hit shares a label with the page, None without labels."""
 
     name: str
     score: float

@@ -4,19 +4,19 @@
     round 2   the best 6 of these, with one setting changed at a time: half of both
     round 3   the best 5 of these, and the best values of all settings together: all of both
 
-The default takes part in every round. Without labels, links are hidden, and lists are judged by the
-co-neighbors that they find (``evaluation/held_out.py``); with labels, by a figure of ``cocite
-evaluate`` on the whole graph. Half of the pages select; the other half measures, which avoids
-selection bias.
+The default takes part in every round. Without labels, links are hidden, and lists are evaluated by
+the co-neighbors that they find (``evaluation/held_out.py``); with labels, by a figure of ``cocite
+evaluate`` on the whole graph. Candidates are selected on half of the pages and measured on the
+other half, which avoids selection bias.
 
 A candidate is level with the best of round 3 if the 95 % interval of their difference includes 0.
 The default wins if it is level, otherwise the smallest index. Another candidate replaces it only if
 it is significantly better on both halves; without labels, its lead on the held-out half must exceed
-a fifth of the default's figure, as labels often contradict smaller leads.
+a fifth of the default's figure, because labels often contradict smaller leads.
 
 Candidates that differ only in query settings share an index. Judgments are stored next to the
 output, so a run with the same settings resumes. The choice depends only on graph, settings and
-seed, unless there is a time limit, at 40, 75 and 100 % of which the rounds end. Takes about 40
+seed, unless there is a time limit: the rounds then end at 40, 75 and 100 % of it. Takes about 40
 builds with a quarter of the samples, 30 with half, and 10 with all.
 """
 
@@ -257,7 +257,7 @@ class Tuning:
         return Point(each.measure, each.direction, tuple(sorted(settings.items())), each.ask)
 
     def _try(self, turn: int, points: Sequence[Point], judge: QueryJudge) -> None:
-        """Build the points' common index and judge each point."""
+        """Build the points' common index and evaluate each point."""
         first, place = self._at(turn, points[0]), self.folder / "tried.index"
         disk.remove_tree(place)
         begin = clock.perf_counter()
@@ -398,7 +398,7 @@ def tune(
     progress
         Called with (stage, done, total, remark).
     options, given
-        The options below, as one value or by name.
+        The options below, as one object or by name.
     {options}
 
     Raises

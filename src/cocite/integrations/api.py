@@ -38,7 +38,7 @@ def related(
     links
         An index or a graph, opened or as a path; or any input of :func:`cocite.ingest`: edge lists,
         pairs, an array, a table, a sparse matrix, or another library's graph. Unless ``links`` is
-        an index, each call builds one. For several queries, build it once: ``index =
+        an index, each call builds one. For several queries, build the index once: ``index =
         cocite.build(cocite.ingest(links))``.
     node, k
         As for :meth:`Index.related`.

@@ -1,9 +1,9 @@
 """The HTML of a list of related pages, where to insert it in a page, and where an old list is.
 
 A tokenizer finds byte offsets, and bytes are inserted or removed there, so the rest of the page
-stays identical. It follows the HTML standard where that matters: quoted attributes may contain
-``>``; comments, and the text of ``script``, ``style`` or ``textarea``, contain no tags. It works
-on bytes in any encoding based on ASCII. Pages in UTF-16, UTF-7 or ISO-2022 are refused.
+remains identical. The tokenizer follows the HTML standard where that matters: quoted attributes may
+contain ``>``; comments, and the text of ``script``, ``style`` or ``textarea``, contain no tags. It
+works on bytes in any encoding based on ASCII. Pages in UTF-16, UTF-7 or ISO-2022 are refused.
 
 Runs at some 20 MB/s. https://html.spec.whatwg.org/multipage/parsing.html#tokenization
 """
@@ -74,7 +74,7 @@ class Token(NamedTuple):
     text: bytes
 
     def attributes(self) -> dict[str, str]:
-        """Return the tag's attributes; of equal names, the first counts."""
+        """Return the tag's attributes; among equal names, the first counts."""
         found: dict[str, str] = {}
         for name, value in _ATTRIBUTES.findall(self.text):
             plain = value[1:-1] if value[:1] in (b'"', b"'") else value
@@ -267,7 +267,7 @@ def related_list(
 ) -> str:
     """Return HTML for a heading and (title, URL) pairs; "" if there are none.
 
-    Other than ASCII are character references, which are valid whatever the page's encoding.
+    Characters other than ASCII become character references, which are valid in every encoding.
     """
     if not pages:
         return ""

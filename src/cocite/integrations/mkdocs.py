@@ -6,7 +6,7 @@
           heading: Related pages      heading of each list
           exclude: ["news/*"]         pages that neither have a list nor are in one (fnmatch)
           measure: neighborhood       one of ``cocite measures``; by default that of an index
-          min_score: 0.15             least score to list
+          min_score: 0.15             minimum score to list
 
 Only links in page texts count, not those in menus. Answers are cached in ``.cache/plugin/cocite``
 until a link changes. Lists are inserted after the search plug-in has indexed the texts, so they
@@ -95,7 +95,7 @@ class RelatedPages(BasePlugin[PluginSettings]):  # type: ignore[no-untyped-call]
 
 
 def _address(site: str, url: str) -> str:
-    """Return the normalized address of a page."""
+    """Return the normalized URL of a page."""
     found = unquote(urljoin(site, url).partition("#")[0].partition("?")[0])
     return found.removesuffix("index.html")
 

@@ -5,7 +5,7 @@
 
 A list is one element with a marking attribute. Inserting first removes the old list, so a second
 run writes the same bytes; removing leaves all other bytes unchanged. The manifest serves only to
-check whether a page without its list is as it was before the first one.
+check whether a page without its list is as it was before its first list.
 
 Symbolic links are not followed. Pages are replaced atomically and keep their mode; a page that
 changed after it was read is skipped. Temporary files of a killed run are removed by the next.
@@ -81,7 +81,7 @@ class RelatedSite:
 
 
 def _folder_url(page: str) -> str:
-    """Return the path of a page; for an index page, that of its folder."""
+    """Return the path of a page; for an index page, the path of its folder."""
     folder, slash, name = page.rpartition("/")
     return folder + slash if name == "index.html" else page
 
@@ -280,7 +280,7 @@ def _replace(site: Site, change: _Change, left: dict[str, str]) -> bool:
 
 
 def _manifest(site: Site) -> Mapping[str, Any]:
-    """Return page -> digests; {} without a valid manifest."""
+    """Return the digests by page; {} without a valid manifest."""
     try:
         found = json.loads(site.read(MANIFEST, 1 << 30))
         pages = found["pages"] if found["cocite"] == _KIND else {}
@@ -353,10 +353,10 @@ class SiteDocument(Document):
     """The changes to a folder of pages, or those that a ``dry_run`` would make.
 
     ``listed`` pages now have a list, with ``links_listed`` links in total; ``places`` counts lists
-    by position. ``written`` pages changed. ``hubs`` are excluded, as they are linked with too many
-    pages. ``left_alone`` maps skipped pages to the reason. Of the pages whose lists were removed,
-    ``restored`` are as before their first list, and ``edited`` are the others. ``shown`` is the
-    diff of ``shown_page``; ``output`` is the folder of JSON files.
+    by position. ``written`` pages changed. ``hubs`` are excluded, because they are linked with too
+    many pages. ``left_alone`` maps skipped pages to the reason. Of the pages whose lists were
+    removed, ``restored`` are as before their first list, and ``edited`` are the others. ``shown``
+    is the diff of ``shown_page``; ``output`` is the folder of JSON files.
     """
 
     folder: str

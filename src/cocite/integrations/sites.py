@@ -1,8 +1,8 @@
 """Related pages for a website, used by ``cocite site`` and the Sphinx and MkDocs plug-ins.
 
 Pages linked with more than a quarter of the site (:func:`everywhere`), such as a front page, are
-excluded. So are hits below ``MIN_SCORE``: in the documentation of Click, Flask and Sphinx, those
-were about other subjects.
+excluded. Hits below ``MIN_SCORE`` are excluded, too: in the documentation of Click, Flask and
+Sphinx, such hits were about other subjects.
 
 A cache file has a digest of the links, the options and the release. When that changes, an index is
 built and queried for every page, which takes one or two seconds for a thousand pages.
@@ -23,7 +23,7 @@ from cocite import __version__
 from cocite.errors import UsageError
 
 MIN_SCORE = 0.15
-"""Least score to list with the default measure."""
+"""Minimum score to list with the default measure."""
 
 _SHARE, _LEAST = 0.25, 8
 _KEPT = "related-pages.json"
@@ -98,7 +98,7 @@ def _read(kept: Path | None, digest: str, pages: Collection[str]) -> dict[str, l
 
 
 def _write(kept: Path, digest: str, related: Mapping[str, list[str]]) -> None:
-    """Store the answer atomically, as builds may run at the same time."""
+    """Store the answer atomically, because builds may run at the same time."""
     kept.parent.mkdir(parents=True, exist_ok=True)
     beside = kept.with_name(f"{kept.name}.{os.getpid()}")
     beside.write_text(json.dumps({"digest": digest, "related": related}), "utf-8")

@@ -5,8 +5,8 @@
 returns a sparse graph of each page's nearest pages, like ``KNeighborsTransformer``, from an
 adjacency matrix A: A[i, j] is the weight of the link from page i to page j. Clustering, UMAP and
 t-SNE accept distances (``metric="precomputed"``), spectral methods similarities: similarity =
-score, distance = 1 - score. As most tools require equally long lists of distances, short ones are
-filled with unrelated pages, at distance 1, in ascending order.
+score, distance = 1 - score. Because most tools require equally long lists of distances, short lists
+are filled with unrelated pages, at distance 1, in ascending order.
 
 Builds an index, then runs a query per page on all cores.
 """

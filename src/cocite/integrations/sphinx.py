@@ -4,7 +4,7 @@
     cocite_heading = "Related pages"        heading of each list
     cocite_exclude = ["changes/*"]          pages that neither have a list nor are in one (fnmatch)
     cocite_measure = None                   one of ``cocite measures``; by default that of an index
-    cocite_min_score = 0.15                 least score to list
+    cocite_min_score = 0.15                 minimum score to list
 
 Only links in page texts count, not tables of contents (``toctree``). Links are stored in Sphinx's
 environment, so a build reads only changed pages, and rewrites pages whose lists changed. The

@@ -92,7 +92,7 @@ class CoreLinks(ABC):
         return
 
     def replaced(self, z: NDArray[Any]) -> None:
-        """Note that the caller changed ``z``, where the next sweep starts."""
+        """Record that the caller changed ``z``, from which the next sweep starts."""
         return
 
 

@@ -25,7 +25,7 @@ class TopNodes(Document):
     @property
     @abstractmethod
     def columns(self) -> tuple[str, ...]:
-        """Return the titles of the columns of ``top``."""
+        """Return the names of the columns of ``top``."""
 
     def facts(self) -> dict[str, Any]:
         """Return all fields; ``top``, last, with one object per node."""
@@ -59,7 +59,7 @@ class RankDocument(TopNodes):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the titles of the columns of ``top``."""
+        """Return the names of the columns of ``top``."""
         return ("node", *rank_columns(self.trust))
 
     @classmethod
@@ -93,7 +93,7 @@ class HitsDocument(TopNodes):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Return the titles of the columns of ``top``."""
+        """Return the names of the columns of ``top``."""
         return "node", "authority", "hub"
 
     @classmethod

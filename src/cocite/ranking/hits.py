@@ -94,7 +94,7 @@ def hits(
         Called after every sweep with (sweeps, change).
     options, given
         ``tolerance`` (of the change), ``max_sweeps``, ``until_top_stable``, ``weighted`` and
-        ``blocks`` of :class:`~cocite.options.rank.RankOptions`, as one value or by name. Weighted
+        ``blocks`` of :class:`~cocite.options.rank.RankOptions`, as one object or by name. Weighted
         graphs require ``weighted=False``, which ignores weights.
 
     Raises

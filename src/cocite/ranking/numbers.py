@@ -23,7 +23,7 @@ class NodeNumbers(NodeTable):
 
     @abstractmethod
     def _numbers(self) -> dict[str, Any]:
-        """Return the columns of numbers by title, each float64[nodes]."""
+        """Return the columns of numbers by name, each float64[nodes]."""
 
     def __len__(self) -> int:
         return len(self.names)

@@ -5,9 +5,9 @@
 
 On a weighted graph, u passes on x[u] w(u, v) / sum of w over u's out-links. p is the
 personalization, uniform by default. q distributes the rank of dangling nodes: as p (the default, as
-in NetworkX) or uniformly; alternatively, they are removed first, as in Haveliwala's paper. With
-q = p, x = y / sum(y) for the solution of (I - damping P') y = p (``ranking/solver.py``). Any other
-q requires a second solution.
+in NetworkX) or uniformly; alternatively, dangling nodes are removed first, as in Haveliwala's
+paper. With q = p, x = y / sum(y) for the solution of (I - damping P') y = p
+(``ranking/solver.py``). Any other q requires a second solution.
 
 With trusted nodes, a second walk jumps only to these (TrustRank). Let y and t be the solutions for
 uniform and for trusted jumps. The *spam mass* of v, 1 - good_fraction * t[v] / y[v], is the
@@ -100,7 +100,7 @@ class _Toward:
 def toward_of(
     graph: Graph, texts: Sequence[str], files: Sequence[str | os.PathLike[str]] = ()
 ) -> Weighted | None:
-    """Return the personalization from texts and weight files; None without any.
+    """Return the personalization from texts and weight files; None if there are none.
 
     A text is a node name, or ``NAME=WEIGHT``. A text that equals a node's name is always a name.
     """
@@ -187,7 +187,7 @@ class Dangling(StrEnum):
 
 
 def rank_columns(trust: bool) -> tuple[str, ...]:
-    """Return the titles of the result columns."""
+    """Return the names of the result columns."""
     return ("rank", "trust", "spam_mass") if trust else ("rank",)
 
 
@@ -222,7 +222,7 @@ class Ranks(NodeNumbers):
 
     def top(self, k: int = 20, side: str | None = None) -> list[tuple[str, float]]:
         """Return (name, rank) of the k highest ranks, highest first, ties by id. ``side`` selects
-        a side of a bipartite graph by its title.
+        a side of a bipartite graph by its name.
         """
         within = range(self.values.size)
         if side is not None:
@@ -273,7 +273,7 @@ def pagerank(
     progress
         Called after every sweep with (sweeps, bound on the L1 residual).
     options, given
-        The options below, as one value or by name.
+        The options below, as one object or by name.
     {options}
 
     Raises
@@ -371,7 +371,7 @@ def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
 
 def _spam_mass(system: System, uniform: Vector, trusted: Vector, good_fraction: float) -> Vector:
     """Return the spam mass of each node from two solutions before normalization. Each loses a
-    different amount at dangling nodes, so normalized ones are not comparable.
+    different amount at dangling nodes, so normalized solutions are not comparable.
     """
     found = system.vector()
     for part in pieces(0, found.size, found, uniform, trusted):

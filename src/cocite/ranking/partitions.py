@@ -254,7 +254,7 @@ class PartitionedLinks(CoreLinks):
         self._nothing()
 
     def _nothing(self) -> None:
-        """Clear the values in transit."""
+        """Clear the values that were sent but not yet received."""
         self._sent: list[list[Any]] = [[None] * self.blocks for _ in range(self.blocks)]
         self._factor = 1.0
 

@@ -1,8 +1,8 @@
 """The ASGI application of a process, and its middleware.
 
-Requests pass ``Front``, CORS if enabled, and ``Guard``, which takes about 150 µs. ``Front`` limits
-the length of URLs, adds headers, counts and logs. ``Guard`` checks keys, and rejects queries that
-could not be answered in time before reading them.
+Requests pass ``Front``, CORS if enabled, and ``Guard``; this takes about 150 µs. ``Front`` limits
+the length of URLs, adds headers, counts and logs. ``Guard`` checks keys and, before reading
+queries, rejects those that could not be answered in time.
 
 A server without keys that only this machine can reach accepts only host names of this machine.
 Otherwise a web page could resolve its own name to 127.0.0.1 and have the browser query the server

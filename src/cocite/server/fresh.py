@@ -5,7 +5,7 @@ when it grows. A node with posted links is queried like an unseen node, with its
 and in the log. Each generation of an index reads the log, and ignores links that its graph has.
 Links that a refresh removes from the log stay in memory, so they count until the new index is open.
 
-A query costs two system calls, and the first one for a changed node also a copy of the links.
+A query costs two system calls; the first query for a changed node also costs a copy of the links.
 """
 
 from __future__ import annotations

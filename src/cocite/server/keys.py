@@ -38,7 +38,7 @@ class Keys:
         return len(self._hashes)
 
     def read(self) -> None:
-        """Read the file again; after an :class:`InputError`, the old keys stay in use."""
+        """Read the file again; after an :class:`InputError`, the old keys remain in use."""
         try:
             lines = Path(self.path).read_text("utf-8").splitlines()
         except (OSError, UnicodeDecodeError) as error:

@@ -7,9 +7,8 @@ that exceeds its deadline in a kernel is abandoned, and another thread replaces 
 Under load, answers use a fraction of the samples. The fraction is multiplied by 3/4 if more than a
 tenth of the answers in a window, and at least two, took longer than the target. It rises again
 after ten windows in which nine tenths took less than half of the target. After a failed increase,
-the next one waits twice as long, to avoid oscillation.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, section 4 (dynamic adaptation to
-load).
+the next increase waits twice as long, to avoid oscillation. Source: Fogaras, Racz, *Scaling
+link-based similarity search*, section 4 (dynamic adaptation to load).
 """
 
 from __future__ import annotations
@@ -72,7 +71,9 @@ def serving_memory(indexes: Iterable[Index], threads: int) -> tuple[int, int]:
 
 
 _TWICE = 2
-"""Number of collections after closing an index; during the first, threads may still use it."""
+"""Number of collections after closing an index; during the first, threads may still use the
+index.
+"""
 
 
 class LoadedIndex:
@@ -114,7 +115,8 @@ class Holder:
     """A served index, which reloads when its directory is replaced.
 
     A new directory is verified and queried once before it serves; running queries keep their
-    generation. A damaged one is refused until its files change, as copying may be in progress.
+    generation. A damaged directory is refused until its files change, because copying may be in
+    progress.
     """
 
     def __init__(

@@ -33,7 +33,7 @@ _HEADERS = {
     )
 }
 _TRIED = 64
-"""Maximum number of nodes to try for one with hits."""
+"""Maximum number of nodes to try, to find one with hits."""
 _QUESTION = (404, 405, 414, 421, 422, 429, 500, 503)
 _BODY = (400, 408, 413, 415)
 

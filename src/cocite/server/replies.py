@@ -2,8 +2,8 @@
 
 An ETag contains the index's generation and the number of samples. If the client has an answer from
 the same generation and at least as many samples, the response is 304, without computation. Answers
-from all samples may be cached for the reload interval; answers from fewer, under load, may not.
-With keys, shared caches may not store answers.
+from all samples may be cached for the reload interval; answers from fewer samples, under load, may
+not. With keys, shared caches may not store answers.
 """
 
 from __future__ import annotations

@@ -161,7 +161,7 @@ Packed = tuple[bytes, str | None, bool]
 _CACHED, _LARGEST = 32 << 20, 64 << 10
 """Maximum bytes of a process's cached answers, and of one of them."""
 _BESIDE = 400
-"""Approximate overhead of a cached answer in bytes, besides body and query."""
+"""Approximate overhead of a cached answer in bytes, in addition to body and query."""
 
 
 class AnswerKey(NamedTuple):
@@ -279,7 +279,7 @@ class Service:
     """The state of a process. Only the event loop may call ``async`` methods."""
 
     def __init__(self, config: Config) -> None:
-        """Open all indexes; raises :class:`CociteError` if one does not open."""
+        """Open all indexes; raises :class:`CociteError` if an index does not open."""
         self.config = config
         options = config.options
         self.log = Log(

@@ -7,9 +7,9 @@ An address is ``local:N`` (N nodes on this machine, for one run), ``HOST:PORT`` 
 ``auto``: the local cluster started by ``cocite cluster up``, otherwise the cluster that includes
 this machine. Nodes must run this release of cocite, and NumPy of the same major version.
 
-Errors of cocite are returned as values, as Ray would wrap them. A call whose argument is a failed
-answer fails with the same error. Connecting takes a second and a process per node; an item takes
-some milliseconds.
+Errors of cocite are returned as values, because Ray would wrap raised errors. A call whose argument
+is a failed answer fails with the same error. Connecting takes a second and a process per node; an
+item takes some milliseconds.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class ActorValues:
     """The object in an actor, created there and called by method name.
 
     Callers that rely on earlier calls mark the object and pass the mark with each call. A
-    replacement has no mark, so they notice every loss.
+    replacement has no mark, so callers notice every loss.
     """
 
     def __init__(self, kind: Callable[..., Any], *arguments: Any) -> None:

@@ -69,7 +69,7 @@ def _kill(process: int, *, itself: bool = True) -> None:
 
 
 def _started(count: int, folder: str) -> _Nodes:
-    """Start nodes; retry, as Ray may time out on a busy machine."""
+    """Start nodes; retry, because Ray may time out on a busy machine."""
     for _ in range(_TRIES - 1):
         with suppress(Exception):
             return _Nodes(count, folder)

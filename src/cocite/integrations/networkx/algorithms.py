@@ -153,7 +153,7 @@ def _scored(
 
 
 def _unlinked(graph: BackendGraph) -> Iterator[Pair]:
-    """Yield unlinked pairs like ``networkx.non_edges``, whose order is that of sets."""
+    """Yield unlinked pairs like ``networkx.non_edges``, in the order of sets."""
     left = set(graph)
     while left:
         u = left.pop()

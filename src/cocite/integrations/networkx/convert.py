@@ -4,7 +4,7 @@ NetworkX reuses a converted graph for all functions that need no other attribute
 read ``weight`` without declaring it, so ``weight`` is always converted. Nodes, each node's
 neighbors, and parallel links have the order that ``G.add_edge`` produces.
 
-Conversion takes some 0.2 µs per link and attribute; conversion back creates a dictionary per link.
+Conversion takes some 0.2 µs per link per attribute; conversion back creates a dictionary per link.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ Undirected links are stored in both directions, self-loops once; parallel links 
 Link attributes are columns: arrays as long as ``neighbors``. Graphs are immutable, so derived data
 is cached: ids by node, in-links, degrees.
 
-Requires 8 bytes per node and 4 per link, the list of nodes, and 8 bytes per link and column.
+Requires 8 bytes per node and 4 per link, the list of nodes, and 8 bytes per link per column.
 In-links take another 8 bytes per node and 12 per link.
 """
 
@@ -171,7 +171,7 @@ class BackendGraph:
 
     @cached_property
     def index(self) -> dict[Any, int]:
-        """Return node -> id."""
+        """Return the ids by node."""
         return dict(zip(self.nodes, range(len(self.nodes)), strict=True))
 
     def ids(self, nodes: Any) -> NDArray[np.int64]:
@@ -230,5 +230,5 @@ class BackendGraph:
         return np.array([values.get(node, 0) for node in self.nodes], dtype=float)
 
     def by_node(self, values: NDArray[np.float64]) -> dict[Any, float]:
-        """Return node -> value, as Python floats."""
+        """Return the values by node, as Python floats."""
         return dict(zip(self.nodes, values.tolist(), strict=True))

@@ -194,7 +194,7 @@ OLDEST = (3, 6)
 _SMALL = 2_000
 """Number of links below which NetworkX is faster than conversion and loading kernels."""
 _SMALL_NODES = 100
-"""The same limit for SimRank, in nodes, as NetworkX uses a dense matrix there."""
+"""The same limit for SimRank, in nodes, because NetworkX uses a dense matrix there."""
 
 
 _READERS = {"read_edgelist", "from_scipy_sparse_array", "from_pandas_edgelist"}

@@ -1,7 +1,7 @@
 """Show two answers side by side, from two indexes or with different settings.
 
-The first query takes the same fields as ``/``. Fields of the second query begin with ``with.``; it
-uses the filters of the first.
+The first query takes the same fields as ``/``. Fields of the second query begin with ``with.``; the
+second query uses the filters of the first.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """The front page: search, indexes, and nodes to start from, each with a small map.
 
 Up to 32 candidates are nodes with medium in-degrees. The first start is the candidate with the
-clearest groups; each next one is the least similar to those chosen. Starts are computed once per
-index generation, in the background, while the page's script polls for them. Maps are computed one
-at a time, so that queries can run in between.
+clearest groups; each next start is the candidate least similar to those chosen. Starts are computed
+once per index generation, in the background, while the page's script polls for them. Maps are
+computed one at a time, so that queries can run in between.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PATIENCE, _LONGEST = 0.02, 5.0
 _NEAREST = 4
 """Number of similarities per hit that count for groups, as on the map."""
 _DRAWS = 8
-"""Maximum number of random pages to try for one with related pages."""
+"""Maximum number of random pages to try, to find one with related pages."""
 _WIDE, _TALL, _SMALL = 252, 120, 0.36
 """Size of a small map, and relative size of the nodes."""
 _LINES = 24

@@ -1,8 +1,8 @@
 """Plot a list as a map: the page in the middle, hits around it, lines between similar hits.
 
-A hit with a higher score is never farther from the middle. Distances combine the rank with the
-logarithm of the score, as scores often span several powers of ten. Similar hits form groups with
-their own colors (``map_layout.py``).
+No hit is farther from the middle than a hit with a lower score. Distances combine the rank with the
+logarithm of the score, because scores often span several powers of ten. Similar hits form groups
+with their own colors (``map_layout.py``).
 
 Labels go next to, above or below a hit, best hits first, where they overlap no other label or hit.
 Hits without a label show only the rank. Lines take a query per hit on the map.

@@ -1,13 +1,13 @@
 """Group and position the hits on a map, given their similarities.
 
 Groups greedily increase the modularity Q = (1 / 2m) sum (w_ij - k_i k_j / 2m) [i and j in one
-group]. The two groups whose union increases Q most are merged until no union does; then nodes move
-between groups while that increases Q; and both steps repeat (Clauset, Newman, Moore 2004; Blondel
-et al. 2008). At most six groups remain, none of a single node.
+group]. The two groups whose union increases Q most are merged until no union increases Q; then
+nodes move between groups while moves increase Q; and both steps repeat (Clauset, Newman, Moore
+2004; Blondel et al. 2008). At most six groups remain, none of a single node.
 
 Distances from the center are given and grow with rank. Each group gets a sector in proportion to
 its size. Within the sector, each node in turn moves to the angle with the least stress and label
-overlap, until none moves (coordinate descent). Stress compares distances with ranks of
+overlap, until no node moves (coordinate descent). Stress compares distances with ranks of
 dissimilarity.
 
 A round of merges costs O(n^3), a round of moves O(n^2); 20 nodes take about 10 ms.
@@ -73,7 +73,7 @@ def nearest(near: Floats, count: int) -> Floats:
 
 def groups_of(near: Floats) -> Ints:
     """Return the group of each hit, 0 to 5 by best rank; -1 for none. Only the nearest similarities
-    count, as all hits of a query are somewhat similar.
+    count, because all hits of a query are somewhat similar.
     """
     near = nearest(near, _NEAREST)
     groups = communities(near)

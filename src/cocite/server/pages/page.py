@@ -59,7 +59,9 @@ def sent(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """Create the response for a page. The ETag is a digest, as a page combines several answers."""
+    """Create the response for a page. The ETag is a digest, because a page combines several
+    answers.
+    """
     tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
     extra = {"Content-Security-Policy": policy(service), "ETag": tag, **(headers or {})}
     if status == 200 and tag in request.headers.get("if-none-match", ""):
