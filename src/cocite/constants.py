@@ -46,15 +46,13 @@ class Step(Enum):
     UNIFORM = "uniform"
     """SimRank: each node draws an in-neighbor uniformly and independently."""
     ARGMIN = "argmin"
-    """PSimRank: each node takes the in-neighbor that comes first in a shared random order."""
+    """PSimRank: the in-neighbor that comes first in a random order, shared by all nodes."""
     COMPACT = "compact"
     """Compact SimRank: each node draws one in-neighbor uniformly, for all steps."""
     WEIGHTED = "weighted"
     """SimRank on weighted links: each node draws an in-neighbor by weight, independently."""
     CLOCK = "clock"
-    """PSimRank on weighted links: each node takes the in-neighbor whose clock, with the weight as
-    its rate, rings first.
-    """
+    """PSimRank on weighted links: the in-neighbor whose clock, paced by weight, rings first."""
 
     @property
     def weighted(self) -> bool:

@@ -155,7 +155,7 @@ def _failure(name: str) -> Exception:
 
 
 class Kernel:
-    """A compiled function, which threads may share."""
+    """A compiled function. Thread-safe."""
 
     def __init__(self, function: Callable[..., Any], variables: Variables) -> None:
         update_wrapper(self, function)

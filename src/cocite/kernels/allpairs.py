@@ -8,9 +8,9 @@ The score matrix S is symmetric. W S W' is computed in blocks of columns:
 
 Only the half above the diagonal is computed; ``settle`` writes it to both halves. Links are int64
 offsets, uint32 sources, and weights of the matrix type. Values are summed in the order of links,
-four rows at a time, so threads, blocks and panels do not change a bit. Each link and column costs
-one multiply-add: 10 to 14 billion per second and core while the panel fits the cache. Source: Yu et
-al. 2011, 4.1.2.
+four rows at a time, so results are bit-identical for any threads, blocks and panels. Each link
+costs one multiply-add per column: 10 to 14 billion per second per core while the panel fits the
+cache. Source: Yu et al. 2011, 4.1.2.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ hops, in integer units, so that sums do not depend on their order. For long path
 node replaces the search along the path, and the steps of each source are limited.
 
 ``gather_rows`` and ``pair_rows`` compare lists of features, words or nearest pages by products,
-minima or min**2 / max. Both add in ascending order, so their sums are equal to the bit. ``mark``
-negates a nearest page's value if that page does not list the page in return.
+minima or min**2 / max. Both add in ascending order of ids, so their sums are bit-identical.
+``mark`` negates a nearest page's value if that page does not list the page in return.
 
 A path costs 1 to 2 ns; a source has at most (1 + decay + ... + decay**r) * value / threshold paths.
 A query takes about 2 ns per list entry read. Source: Lin, King, Lyu, *PageSim*, 4.2 and 5.1; for
@@ -242,7 +242,7 @@ def gather_rows(
     sums: OutF64s2,
     used: OutU32s,
 ) -> I64:
-    """Add up what one list shares with the lists of all nodes, including itself.
+    """Sum what one list shares with each node's list, including itself.
 
     ``listed`` and ``values`` are the list; ``holders`` is (offsets, nodes, values): for each page,
     the lists that contain it. ``form`` is an index into ``neighbors.FORMS``, or PAGESIM. ``sums``

@@ -91,7 +91,9 @@ def _pair(text: Any, i: Any, dialect: Any) -> Any:
 
 @helper
 def _bare_pair(text: Any, i: Any, delimiter: Any) -> Any:
-    """Do ``_pair`` for a line of two numbers, with one delimiter between them and LF at the end."""
+    """Do the same as ``_pair`` for a line of two numbers, with one delimiter between them and LF at
+    the end.
+    """
     source, end, plain = _number(text, i)
     if not plain or text[end] != delimiter:
         return source, source, end, False

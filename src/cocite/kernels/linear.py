@@ -6,7 +6,7 @@
     backward   y[L] = D x[L],    y[l] = c Q y[l + 1] + D x[l];     y[0] is the row of S
 
 *Rows* are the links of a node: in-neighbors for the measure on in-links. Small terms are omitted:
-the exact score lies between the computed one and that plus the sum of these bounds.
+the exact score is at least the computed score, and exceeds it by at most the sum of these bounds.
 
 * forward: not pushing x[l](w) from w lowers a score by at most c**l x[l](w) limit(w, l). The limit
   bounds what w can have in common with any l-step walk.
@@ -59,7 +59,7 @@ class RunSpace(NamedTuple):
 def in_vain(rows: Rows, threshold: F64, target: F64) -> Bool:
     """Return whether a lower threshold cannot improve the bound.
 
-    This is so if the threshold, omitted at every link and level, is only a small part of the bound;
+    This holds if the threshold, omitted at every link and level, is only a small part of the bound;
     the rest comes from levels that are not computed.
     """
     return 16.0 * threshold * MOST_LEVELS * rows.neighbors.size < target

@@ -1,4 +1,4 @@
-"""Lists of links: rows, sorting, counting, merging, turning round."""
+"""Lists of links: rows, sorting, counting, merging, transposing."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 ``search/scorer.py`` and ``search/intervals.py``; ``kernels/totals.py`` explains the bets. ``top``
 picks the largest totals in grains. Ties are ordered by the node's hash (``scramble``).
 
-Costs log k per node that enters the heap (usually few), and 17 bytes per sample and hit.
+Costs log k per node that enters the heap (usually few), and 17 bytes per sample per hit.
 """
 
 from __future__ import annotations
@@ -81,8 +81,8 @@ def offer(grains: Any, ids: Any, size: Any, node: Any, score: Any) -> Any:
 @helper
 def consider(hit: Any, scale: Any, floor: Any, grains: Any, ids: Any, size: Any, least: Any) -> Any:
     """Offer a ``hit`` (node, sum) if its score, sum / ``scale``, is at least ``floor`` grains.
-    Returns the heap's new size, and the least sum that can still be a hit: grains are rounded, so a
-    sum one grain below the last hit cannot.
+    Returns the heap's new size, and the smallest sum that can still be a hit: grains are rounded,
+    so a sum one grain below the last hit cannot.
     """
     node, total = hit
     score = np.rint(total * (GRAINS / scale))
@@ -149,7 +149,7 @@ def _values(times: Any, worth: Any, values: Any) -> None:
 
 @kernel
 def _bet(values: F64s2, first: F64, last: F64, level: F64, ends: OutF64s, means: OutF64s) -> None:
-    """Do ``confidence._bet``; if all values are equal, the end is that value."""
+    """Do the same as ``intervals._bet``; if all values are equal, the end is that value."""
     ends[:] = first
     means[:] = first
     if last != first:
@@ -158,7 +158,7 @@ def _bet(values: F64s2, first: F64, last: F64, level: F64, ends: OutF64s, means:
 
 @helper
 def _certain(values: Any, most: Any, numbers: Any) -> Any:
-    """Do ``confidence.leading_certain``: return the number of leading hits with certain ranks."""
+    """Return the number of leading hits with certain ranks, like ``intervals.leading_certain``."""
     samples, hits = values.shape
     level, low, beyond, high = numbers[1], numbers[2], numbers[3], numbers[4]
     begin = 0

@@ -1,9 +1,9 @@
 """Groups of nodes with the same min-hash: building and querying them.
 
-In each ring k = 1, ..., length of a sample, nodes are grouped by their winner. A group is stored as
-its winner, its size, and its nodes. A row of ``blobs`` is (start of the cells in ``words``, start
-of the groups, words p of all groups, length). Each node has ``length`` cells: where its group
-starts, or NOWHERE if it is alone.
+In each ring k = 1, ..., length of a sample, nodes are grouped by their min-hash value, the
+*winner*. A group is stored as its winner, its size, and its nodes. A row of ``blobs`` is (start of
+the cells in ``words``, start of the groups, words p of all groups, length). Each node has
+``length`` cells: where its group starts, or NOWHERE if it is alone.
 
 The mask of two nodes has bit k - 1 set if they share a group in ring k. ``table``
 uint64[2**length, 2] is the weight of each mask and its square, in fixed point.
@@ -183,7 +183,7 @@ def gather(
     used: OutU32s,
     count: I64,
 ) -> I64:
-    """Add up what one node shares with all others over the samples of a shard.
+    """Sum the weights of the rings that one node shares with each other, over a shard's samples.
 
     ``whom`` uint32[2] is the node and the number of the shard's first sample, counted from 1.
     ``sums`` uint64[nodes, 2] receives the sums, and ``used`` uint32[nodes + 1] the nodes with one,
@@ -264,7 +264,7 @@ def add(ids: U32s, codes: Ts2, table: U64s2, sums: OutU64s2, used: OutU32s, coun
 # A scan starts with rows[v, l] = place of node v in the random order of lane l. After k scans with
 # MIN, a row contains the smallest place in v's k-step in-neighborhood, and ``winners`` turns it
 # into the node at that place. Both kernels process tiles of nodes, buffered with one line per
-# order, so that rows are accessed sequentially, at 2 to 3 ns per node and lane. Source: Fogaras,
+# order, so that rows are accessed sequentially, at 2 to 3 ns per node per lane. Source: Fogaras,
 # Racz, *Scaling link-based similarity search*, 2.3.1 (Algorithm 3, line 3).
 
 _TILE = 128

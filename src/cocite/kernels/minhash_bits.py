@@ -8,7 +8,7 @@ match, W the sum of all weights, and q = 2**-b the probability that different wi
 
     x = (y - q W) / (1 - q),        variance(x) = variance(y) / (1 - q)**2
 
-Tallying reads b / 8 bytes per node, ring and sample. Source: Li, Koenig 2010, *b-bit minwise
+Tallying reads b / 8 bytes per node per ring per sample. Source: Li, Koenig 2010, *b-bit minwise
 hashing*.
 """
 
@@ -156,9 +156,9 @@ def settle(
 ) -> I64:
     """Add the scores of at least ``least`` grains to the totals, except that of ``node``.
 
-    ``weights`` uint64[length] are those of the rings, in fixed point; ``terms`` float64[4] is
-    (number of samples, q, W, weight of the part). ``totals`` and ``touched[:have]`` are those of
-    the query (``kernels/totals.py``); variances are unknown. Returns the new ``have``.
+    ``weights`` uint64[length] are the ring weights, in fixed point; ``terms`` float64[4] is (number
+    of samples, q, W, weight of the part). ``totals`` and ``touched[:have]`` are those of the query
+    (``kernels/totals.py``); variances are unknown. Returns the new ``have``.
     """
     samples, chance, whole, weight = terms
     factor, scale, shift = 1.0 / (1.0 - chance), GRAINS / (samples * ONE), chance * whole * GRAINS

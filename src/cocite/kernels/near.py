@@ -5,8 +5,8 @@ neighbors, for in-links or out-links. A page without a self-loop counts as its o
 ``own`` times its weight.
 
 ``closest`` lists the nearest pages. Common neighbors are added in ascending order, so near(u, v)
-equals near(v, u) to the bit. Values are rounded to float32 before the largest are selected; ties go
-to nodes with the smaller hash.
+and near(v, u) are bit-identical. Values are rounded to float32 before the largest are selected;
+ties go to nodes with the smaller hash.
 
 Costs 1 to 3 ns for each member of each neighbor. Source: see ``measures/snn.py``.
 """

@@ -9,9 +9,9 @@ weight of all its entries, from ``sums`` float64[nodes, 2] (of w, and of w * w) 
     jaccard    common / (norm(u) + norm(v) - common)
     count      common
 
-Pairs and lists add the same numbers in the same order, so their sums are equal to the bit. A pair
-costs O(|row| + |row|); one node with all others one addition for each node of each column in its
-row. Offsets and ids are checked during use, because files are opened unverified.
+Pairs and lists add the same numbers in the same order, so their sums are bit-identical. A pair
+costs O(|row| + |row|); one node with all others costs one addition for each node of each column in
+its row. Offsets and ids are checked during use, because files are opened unverified.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def gather(
     values: OutF64s2,
     used: OutU32s,
 ) -> I64:
-    """Add up the weights of neighbors that ``node`` (int64) shares with each node, itself included.
+    """Sum the weights of neighbors that ``node`` (int64) shares with each node, itself included.
 
     ``values`` float64[nodes, 2], all 0, receives the sums in its first column; ``used``
     uint32[nodes + 1] lists the nodes with one. Returns their number, or DAMAGED.

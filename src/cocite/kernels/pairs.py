@@ -7,8 +7,8 @@ With each label reduced by one modulo 16, a maximum gives the meeting time and s
 Each sample is reduced to the maxima of blocks of 16 places, and of 2, 4, 8, ... blocks from each
 block on, two of which cover the whole blocks between two places. Packed trees are unpacked first.
 
-Costs 0.5 ns per member and sample (packed: 3 ns and a random access), and two random accesses,
-about 30 ns, per pair and sample. Uses 2 bytes per node (packed: 11), and 128 bytes per pair.
+Costs 0.5 ns per member per sample (packed: 3 ns and a random access), and two random accesses,
+about 30 ns, per pair per sample. Uses 2 bytes per node (packed: 11), and 128 bytes per pair.
 """
 
 from __future__ import annotations

@@ -219,7 +219,7 @@ def meeting_times(
 
 @kernel
 def follow(words: U32s, blobs: U64s2, nodes: U32, node: U32, out: OutU32s2) -> Bool:
-    """Do ``follow_paths`` on compact walks."""
+    """Do the same as ``follow_paths`` for compact walks."""
     for sample in range(blobs.shape[0]):
         here = np.uint32(node)
         for t in range(out.shape[1]):
@@ -244,7 +244,7 @@ def _add(node: Any, weight: Any, sums: Any, used: Any, count: Any) -> Any:
 def gather(
     words: U32s, blobs: U64s2, node: U32, weights: U64s2, sums: OutU64s2, used: OutU32s, count: I64
 ) -> I64:
-    """Add up the weights of all relatives of ``node`` in a shard; see ``trees.gather``.
+    """Sum the weights of meetings with all relatives of ``node`` in a shard; see ``trees.gather``.
 
     In a valid sample, a node occurs at most once per level below another one, which bounds the work
     on damaged samples.

@@ -4,7 +4,7 @@ A sweep computes a symmetric matrix from the previous one, a block of rows at a 
 computed once, in the row of its larger node, and appended to the *chain* of the other row.
 
     row a of S, seen from a block    the lower part, if its block is done     columns up to a
-                                     its chain: links, one a block            columns beyond a, done
+                                     its chain: links, one per block          columns beyond a, done
                                      the old row from ``cursor[a]`` on        columns not yet done
 
     sums    = W[block] S               gather, sums of sparse rows

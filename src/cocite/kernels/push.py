@@ -6,8 +6,9 @@ weight of the link over the sum of v's weights:
 
     p(v) += (1 - damping) r(v);    r(w) += damping r(v) share(v, w);    r(v) = 0
 
-A node without neighbors gives to the source, which is pushed once. Residual that returns to it
-restarts the walk, a geometric series, so with r = r(source), and all other residuals ``open``,
+A node without neighbors passes its residual to the source, which is pushed once. Residual that
+returns to the source restarts the walk, a geometric series, so with r = r(source), and all other
+residuals ``open``,
 
     p(v) / (1 - r)  <=  share(v)  <=  (p(v) + open) / (1 - r)
 

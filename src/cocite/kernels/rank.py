@@ -27,7 +27,7 @@ from cocite.kernels._types import *
 
 # Links are tuples of arrays (where rows begin and end, nodes, weights float32). Without weights,
 # the array is empty for kernels that write links, and None for those that read them, which are
-# compiled for both cases; results equal those for weights of 1 to the bit. Sums are float64 and
+# compiled for both cases; results are bit-identical to those for weights of 1. Sums are float64 and
 # carried from call to call, so they do not depend on cuts.
 
 NO_NODE = np.uint32(0xFFFFFFFF)
@@ -376,7 +376,7 @@ def products(before: tuple[Ts, Ts, Ts, Ts, Ts], z: Ts, facts: F64s2, found: OutF
 
 @kernel(T=("F32", "F64"))
 def combine(before: tuple[Ts, Ts, Ts, Ts, Ts], z: OutTs, shares: F64s) -> None:
-    """Replace some rows of ``z`` by a combination of all iterates but the first. The factors are
+    """Replace some rows of ``z`` by a combination of all iterates except the first. The factors are
     ``shares`` (float64[BEFORE]). Negative values become 0, which is closer to the truth.
     """
     _, x1, x2, x3, x4 = before

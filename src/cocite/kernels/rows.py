@@ -9,14 +9,14 @@ A walk with an odd number of steps counts ``odd`` instead of 1, so each node has
 Nodes whose residuals add up to at least eps * degree are pushed, first in, first out; eps falls in
 stages, until ``keep`` nodes have p(v) / degree(v) >= eps, which bounds the error of that ratio.
 
-A value is stored as code = round(255 sqrt(value / top)), which represents the integer code**2. Rows
-are compared by the weighted Jaccard index of these integers, family by family:
+A value is quantized to code = round(255 sqrt(value / top)), which represents the integer code**2.
+Rows are compared by the weighted Jaccard index of these integers, family by family:
 
     score(u, v) = sum over families f of  weight_f * sum of minima / sum of maxima
 
-Integer sums do not depend on their order, so scores of a pair and of a list are equal to the bit.
-Ties go to nodes with the smaller hash. The rows of family f follow those of family f - 1, and so do
-its columns. Ids and offsets are checked during use, because files are opened unverified.
+Integer sums do not depend on their order, so scores of pairs and of lists are bit-identical. Ties
+go to nodes with the smaller hash. The rows of family f follow those of family f - 1, and so do its
+columns. Ids and offsets are checked during use, because files are opened unverified.
 
 A push costs 4 ns per link read; a list 0.3 to 1.2 ns per holder of each entry. Source: Andersen,
 Chung, Lang 2006 for the push; Levy, Goldberg 2014 for pointwise mutual information in rows.
@@ -227,7 +227,9 @@ def _add(columns: Any, lists: Any, first: Any, last: Any, common: Any) -> Any:
 
 @helper
 def _add_new(columns: Any, lists: Any, last: Any, common: Any, used: Any) -> Any:
-    """Do ``_add``, and list nodes with a new sum in ``used``; return their number, or DAMAGED."""
+    """Do the same as ``_add``, and list nodes with a new sum in ``used``; return their number, or
+    DAMAGED.
+    """
     _, holders, held = columns
     count = _ZERO64
     for at in range(lists.shape[0]):

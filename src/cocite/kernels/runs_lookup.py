@@ -8,8 +8,8 @@ which is added at the two ends of the run:
 Weights are integers, so sums equal those of the trees exactly. Marks show which blocks of 16 nodes
 contain a change; other blocks are summed up only while the total is not 0.
 
-Costs about 3 ns per run (five places on webs with large trees), and 1 ns for each of about 20 nodes
-to sum up per isolated run.
+Costs about 3 ns per run (five places on web graphs with large trees), and 1 ns for each of about 20
+nodes to sum up per isolated run.
 """
 
 from __future__ import annotations
@@ -125,7 +125,9 @@ def _walk(
 
 @helper
 def outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any, carried: Any) -> Any:
-    """Do ``trees.outwards`` on runs; return SOUND, or the index of an invalid sample."""
+    """Do the same as ``trees.outwards`` on runs; return SOUND, or the index of an invalid
+    sample.
+    """
     nodes, samples, node = np.uint64(changes.shape[0] - 1), table.shape[0], np.uint64(node)
     found = np.empty(AT_ONCE, np.uint64)
     for begin in range(0, samples, AT_ONCE):

@@ -12,7 +12,7 @@ known when a kernel is compiled, so a row is one vector operation (``kernels/_ve
   source, then its targets, counted from the block's first node, with a mark on the last. It reads x
   in sequence, and only the block's accumulators at random.
 
-Both add the terms of a row in ascending order of source, so results are equal to the bit. A link in
+Both add the terms of a row in ascending order of source, so results are bit-identical. A link in
 ``pull`` costs 1 ns with one lane, 3 ns with 16 lanes of 32 bits. Source: Haveliwala, *Efficient
 computation of PageRank*, 3.2.
 """

@@ -121,8 +121,8 @@ def settle_exact(
 #   way counts. Stakes do not depend on the level, so a higher level never narrows an interval.
 # * Equal (``mixed_ends``): a mixture of stakes START * 2**j / sqrt(n) up to STOP, each with SHARE
 #   times the weight of the previous one; the final wealth counts. The order of values does not
-#   matter, and their means may differ: the interval is for the mean of their means, as a geometric
-#   mean is below an arithmetic one. Intervals are a quarter to a half wider.
+#   matter, and their means may differ: the interval is for the mean of their means, because a
+# geometric mean is below an arithmetic one. Intervals are a quarter to a half wider.
 #
 # An end is the last mean rejected, ``level`` includes the rounding of the products, and wealth is
 # capped to the floating-point range, so ends are conservative. Costs 12 bisections of 0.5 ns per
@@ -245,8 +245,8 @@ def mixed_ends(
     ends: OutF64s,
     averages: OutF64s,
 ) -> None:
-    """Do ``ordered_ends`` with equal bets, from counts of values. ``support`` float64[s] are the
-    distinct values, ``counts`` float64[hits, s] how often each occurs.
+    """Do the same as ``ordered_ends`` with equal stakes, from counts of values. ``support``
+    float64[s] are the distinct values, ``counts`` float64[hits, s] how often each occurs.
     """
     hits, size = counts.shape
     there, often = np.empty(size), np.empty(size)

@@ -370,7 +370,7 @@ def _towards(
 def outwards(
     table: Any, node: Any, weights: Any, sums: Any, used: Any, progress: Any, carried: Any
 ) -> Any:
-    """Do ``gather``, without squares if ``sums`` is uint64[nodes].
+    """Do the same as ``gather``, without squares if ``sums`` is uint64[nodes].
 
     ``carried`` is None, or (the steps before which meetings count, uint8[samples, 1];
     int64[samples] for the number of places read), for ``kernels/trees_batch.py``. ``weights`` then
@@ -422,7 +422,7 @@ def outwards(
 def gather(
     table: U64s2, node: U32, weights: U64s2, sums: OutU64s2, used: OutU32s, progress: OutU64s
 ) -> I64:
-    """Add up the weights of all relatives of ``node`` over the samples of ``table``.
+    """Sum the weights of meetings with each relative of ``node`` over the samples of ``table``.
 
     ``weights`` uint64[16, 2] is the weight of each meeting time, never 0, and of its square;
     ``sums`` uint64[nodes, 2] receives both, and ``used`` uint32[2 nodes + 1] the nodes with a sum.

@@ -103,9 +103,9 @@ def answers(
     of each meeting time, and an upper bound on it (walks without a meeting may meet later).
     ``scratch`` is sums uint64[nodes], or [nodes + 1] for packed trees, used uint32[2 nodes + 1],
     the marks and eights of packed trees, all zeros before and after, and the ``progress`` of
-    ``trees.gather`` with a fourth word, the current row. ``numbers`` float64[7] is (least score in
-    grains, wealth that rejects a mean, least weight, least upper bound, largest weight, largest
-    score in grains, rounding error of sums). ``rows`` has, for each node, ids uint32[k];
+    ``trees.gather`` with a fourth word, the current row. ``numbers`` float64[7] is (minimum score
+    in grains, wealth that rejects a mean, minimum weight, minimum upper bound, maximum weight,
+    maximum score in grains, rounding error of sums). ``rows`` has, for each node, ids uint32[k];
     float64[k, 4]: score, standard error, ends of the interval; and int64[3]: number of hits, nodes
     touched, hits with certain ranks.
 
@@ -188,7 +188,7 @@ def _move(
 
 @helper
 def _best(sums: Any, used: Any, count: Any, numbers: Any, ids: Any, grains: Any) -> Any:
-    """Do ``trees.best`` without changing the sums; return (hits, nodes with a sum)."""
+    """Do the same as ``trees.best`` without changing the sums; return (hits, nodes with a sum)."""
     samples, floor = numbers
     scale, live = samples * ONE, 0
     size, least = 0, (floor - 1.0) * (scale / GRAINS)
@@ -227,10 +227,11 @@ def carry(
     scratch: tuple[OutU64s2, OutU32s, OutU64s2, OutU8s, U64s],
     rows: tuple[OutU32s2, OutF64s3, OutI64s2],
 ) -> I64:
-    """Do ``answers`` for the first of some nodes, while moving costs less than starting over.
+    """Do the same as ``answers`` for the first few nodes, while moving costs less than starting
+    over.
 
     ``weights`` is two arrays uint64[17, 16, 2]: the weight of one meeting time minus that of
-    another (16 for never), and its square; and the same negated. ``floor`` is the least score in
+    another (16 for never), and its square; and the same negated. ``floor`` is the minimum score in
     grains. ``scratch`` is (sums uint64[nodes, 2], used, and the changes, marks and eights of packed
     trees), all zeros before and after. ``rows`` are those of ``answers``, without intervals.
 

@@ -331,7 +331,9 @@ def step_clock(
     out: OutU32s,
     block: U32s,
 ) -> None:
-    """Do ``step_random`` by the clock that rings first; ``block`` is uint32[2] (first, end)."""
+    """Do the same as ``step_random``, by the first clock to ring; ``block`` is uint32[2] (first,
+    end).
+    """
     batch = np.empty(_BATCH, np.int64)
     i = 0
     while i < at.size:

@@ -64,7 +64,7 @@ def _bucket_of(cuts: Any, home: Any, number: Any) -> Any:
 
 @helper
 def _bucket_of_row(cuts: Any, home: Any, row: Any, records: Any) -> Any:
-    """Return a row's bucket: of two per block, records within the block go to the first."""
+    """Return a row's bucket: of a block's two buckets, records within the block go to the first."""
     node = _bucket_of(cuts, home, row[0])
     if not records:
         return node
