@@ -112,7 +112,7 @@ class UnknownNode(UsageError, KeyError):
 
 
 class InputError(CociteError):
-    """The input cannot be read as a list of links."""
+    """The input cannot be read as links."""
 
 
 class UnrecognizedInput(UsageError, InputError):

@@ -68,7 +68,7 @@ def compared(graph: Graph, options: AllPairsRun, side: str | None) -> range:
 def checked_weights(
     links: Links, options: AllPairsRun, weights: NDArray[np.float32] | None
 ) -> NDArray[np.float32] | None:
-    """Return float32[edges]: ``weights`` or those of the links; None without weights."""
+    """Return float32[edges]: ``weights``, or the weights of the links; None without weights."""
     if weights is not None and options.direction != "in":
         raise UsageError("weights are for in-links: omit them for other directions")
     if weights is None:

@@ -299,7 +299,7 @@ class ExactDocument(Document):
         return cls(graph, output, measure, direction, *how, found.bandwidth, found.convergence)
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, including those of the convergence, as JSON values."""
+        """Return the fields, including the convergence's, as JSON values."""
         facts = super().facts()
         _, rows = facts.pop("nodes"), facts.pop("rows_computed")
         ended, bandwidth = vars(facts.pop("ended")), facts.pop("bandwidth")

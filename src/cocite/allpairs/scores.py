@@ -245,7 +245,9 @@ class Scores:
         return found
 
     def array(self) -> NDArray[Any]:
-        """Return all scores, [nodes, nodes], or those of one side, in 4 or 8 bytes per pair."""
+        """Return all scores, [nodes, nodes], or the scores of one side, in 4 or 8 bytes per
+        pair.
+        """
         found = np.empty(self._shape, self.dtype)
         for at, row in enumerate(self._rows(lambda nodes: None)):
             found[at] = row

@@ -1,8 +1,9 @@
 """Help of a command: on one screen (``--help``), or in full (``--help-all``).
 
 Help that does not fit on a screen shows one line per option, the first sentence of its description.
-It lists only the settings of one measure: that of the named index (``cocite related web.index
---help``), that of ``--measure``, or the default for links, graphs and commands that build.
+It lists only the settings of one measure: the measure of the given index (``cocite related
+web.index --help``), the one given by ``--measure``, or the default for links, graphs and commands
+that build.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
               (leave), and sends a message to every block: tokens, and records of meetings
 
 A :class:`BlockWalker` stores the rows of one block and may run in another process. The steps are
-those of the walk on disk (``engine/walk_blocks.py``), so samples are byte-identical. The conductor,
-:class:`BlocksWalk`, counts live tokens and bytes sent. A block needs memory for its rows, a
-``BlockPart``, and per sample 24 bytes per token and 12 per record. Source: Fogaras, Racz, *Scaling
-link-based similarity search*, 2.1.3: tokens move to the hosts that own their nodes.
+the same as in the walk on disk (``engine/walk_blocks.py``), so samples are byte-identical. The
+conductor, :class:`BlocksWalk`, counts live tokens and bytes sent. A block needs memory for its
+rows, a ``BlockPart``, and per sample 24 bytes per token and 12 per record. Source: Fogaras, Racz,
+*Scaling link-based similarity search*, 2.1.3: tokens move to the hosts that own their nodes.
 """
 
 from __future__ import annotations

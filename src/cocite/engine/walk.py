@@ -242,8 +242,8 @@ def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.u
 def probe(
     mover: Mover, length: int, columns: Links, sample: int, node: int
 ) -> tuple[Nodes, NDArray[np.uint8]]:
-    """Return the nodes whose walks meet that of ``node``, and the meeting steps. ``columns`` are
-    the links by the other end, unused if the mover has both ends.
+    """Return the nodes whose walks meet the walk of ``node``, and the meeting steps. ``columns``
+    are the links by the other end, unused if the mover has both ends.
     """
     way = _way(mover, length, sample, node)
     found, times = np.empty(0, np.uint32), np.empty(0, np.uint8)

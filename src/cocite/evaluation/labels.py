@@ -71,7 +71,7 @@ class Labels:
         return tuple(".".join(self.paths[label]) for label in own)
 
     def collapsed(self, depth: int | None = None) -> Hierarchy:
-        """Return the classes at ``depth``, by default those of whole labels."""
+        """Return the classes at ``depth``, by default the whole labels."""
         deepest = max(map(len, self.paths))
         depth = deepest if depth is None else depth
         if depth < 1:

@@ -68,7 +68,7 @@ class IndexRanker:
         **settings: Value,
     ) -> None:
         """Rank with query ``settings`` and ascending ``candidates``, or None for all nodes.
-        ``means`` limits the memory of lists, by default that of the index. Raises
+        ``means`` limits the memory of lists, by default to the index's limit. Raises
         :class:`UsageError`.
         """
         self._index = index
@@ -143,7 +143,7 @@ def judging_resources(
     """Return the rest of ``means`` for builds and lists, with as many threads as fit.
 
     Subtracts what the process allocated beyond ``since`` bytes, and ``rows`` bytes for figures.
-    ``nodes`` and ``samples`` are those of the largest index, ``listed`` is the bytes per node of a
+    ``nodes`` and ``samples`` describe the largest index, ``listed`` is the bytes per node of a
     list. Raises :class:`ResourceError` if not even one thread fits.
     """
     held = max(0, resident() - since) + rows

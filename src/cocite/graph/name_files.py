@@ -276,7 +276,7 @@ class TextNames(Names):
         distances(self._data, self._blocks, self._count, np.frombuffer(wanted, np.uint8), out)
         best = np.argsort(out, kind="stable")[: 10 * limit]
         best = best[out[best] <= max(2, len(wanted) // 2)]
-        # Longer common prefixes win ties, as typing errors at the beginning are rare.
+        # Longer common prefixes win ties, because typing errors at the beginning are rare.
         ranked = sorted(
             zip(out[best].tolist(), self._texts(best), strict=True),
             key=lambda pair: (pair[0], -_alike(pair[1].lower(), name.lower())),

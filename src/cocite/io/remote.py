@@ -419,7 +419,7 @@ class Sending:
         self.path = folder / name_of(self.url)
 
     def _earlier(self) -> set[str]:
-        """Return the files that may be removed: those of an old store or a killed run."""
+        """Return the files that may be removed: files of an old store or a killed run."""
         stated = self._remote.read(MANIFEST, _MANIFEST_BYTES)
         mark = self._remote.read(_SENDING, _MANIFEST_BYTES)
         found = _listed(mark or b"[]")

@@ -339,7 +339,7 @@ class Tables:
         return TitleTable(names, without, more, [str(row[0]) for row in strangers])
 
     def titles(self) -> Iterator[list[str]]:
-        """Yield chunks of titles ("" for none) in order of id, aligned with those of names."""
+        """Yield chunks of titles ("" for none) in order of id, aligned with the chunks of names."""
         return (piece.tolist() for piece in self._stream("titles", "title", NAMES_PIECE))
 
     # -- output -------------------------------------------------------------------

@@ -150,7 +150,7 @@ def _facts(table: NameTable, titles: int, without: int) -> dict[str, Any]:
 
 
 def _source_of(named: Any, memory: int) -> list[Source]:
-    """Return a file (or those of a glob) or a database; ``memory`` is DuckDB's limit."""
+    """Return a file (or the files of a glob) or a database; ``memory`` is DuckDB's limit."""
     text = os.fspath(named) if isinstance(named, str | os.PathLike) else ""
     if database_named(text) is None:
         return expand([named])

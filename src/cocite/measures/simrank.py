@@ -16,11 +16,11 @@ links. Known weakness: pages with k common, mutually unrelated in-neighbors scor
 popular pages look unrelated (Fogaras, Racz, 2.2). PSimRank solves this, and evidence
 (``measures/evidence.py``) mitigates it.
 
-``compact-simrank`` draws one in-neighbor F(v) per node and sample, for all steps: tau is the first
+``compact-simrank`` draws one in-neighbor F(v) per node per sample, for all steps: tau is the first
 k with F^k(u) = F^k(v). Scores equal SimRank for length 1, and if all paths to a node have the same
-length. Otherwise they are lower, as walks that reach a node at different steps never meet: by 0.011
-on average on graphs of 4 to 7 nodes, by at most 0.003 for scores above 0.02 on wikis.
-Source: Jeh, Widom 2002; Fogaras, Racz, *Scaling link-based similarity search*, 1.3 and 2.1; compact
+length. Otherwise they are lower, because walks that reach a node at different steps never meet: by
+0.011 on average on graphs of 4 to 7 nodes, by at most 0.003 for scores above 0.02 on wikis. Source:
+Jeh, Widom 2002; Fogaras, Racz, *Scaling link-based similarity search*, 1.3 and 2.1; compact
 SimRank: *A scalable randomized method to compute link-based similarity rank on the web graph*, 3.
 """
 

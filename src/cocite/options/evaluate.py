@@ -48,7 +48,7 @@ class LabelOptions(Options):
 
 @dataclass(frozen=True)
 class EvaluateOptions(LabelOptions):
-    """Options of ``cocite evaluate``. ``settings`` are those of the measures, by name."""
+    """Options of ``cocite evaluate``. ``settings`` are the settings of the measures, by name."""
 
     depth: int | None = option(
         None,

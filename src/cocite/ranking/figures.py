@@ -74,7 +74,7 @@ class RankDocument(TopNodes):
         return cls(str(graph.path), top, _titles(graph, top), *how, found.trust is not None)
 
     def facts(self) -> dict[str, Any]:
-        """Return all fields, with those of :class:`Convergence` at the top level."""
+        """Return all fields, with the fields of :class:`Convergence` at the top level."""
         facts = super().facts()
         ended, sent, top, _ = (facts.pop(name) for name in ("ended", "sent", "top", "trust"))
         facts |= {} if sent is None else {"bytes_of_values": sent}

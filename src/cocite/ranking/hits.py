@@ -137,7 +137,7 @@ def hits(
 
 
 def plan_hits(graph: Graph, means: Resources) -> ScanPlan:
-    """Plan the scans of :func:`hits`; the plan's memory is that of the whole computation.
+    """Plan the scans of :func:`hits`; the plan's memory covers the whole computation.
 
     Raises :class:`UsageError` for a graph without links, and
     :class:`~cocite.errors.ResourceError` if the memory is too small.

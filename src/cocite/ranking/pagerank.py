@@ -435,7 +435,7 @@ def _guess(
 
 def _match(lumped: Lumped, pairs: Iterable[tuple[Any, float]], guess: Vector) -> int:
     """Fill ``guess`` with the values in ``pairs`` by name, NaN for other nodes; return how many
-    nodes have a value. Names without a node are ignored, as the graph may have changed.
+    nodes have a value. Names without a node are ignored, because the graph may have changed.
     """
     names, rows = lumped.graph.names, iter(pairs)
     for part in pieces(0, guess.size, guess):

@@ -101,7 +101,7 @@ def _counted(count: int, way: str) -> str:
 
 
 def why_filtered(index: Index, node: str, settings: Mapping[str, Any]) -> str:
-    """Describe the unfiltered answer; ``settings`` are those of the query."""
+    """Describe the unfiltered answer; ``settings`` are the query's."""
     best = index.related(node, 1, **settings)
     if not best:
         return f"Without filters, there would be no hits by {index.measure} either"

@@ -215,8 +215,8 @@ class PairsDocument(Document):
 class BatchDocument(Document):
     """A completed batch.
 
-    ``nodes`` counts the nodes that this run queried, without those of an interrupted run that it
-    resumed. ``rows_written`` counts all rows in ``output``, a file or a table; ``bytes`` is the
+    ``nodes`` counts the nodes that this run queried, without the nodes of an interrupted run that
+    it resumed. ``rows_written`` counts all rows in ``output``, a file or a table; ``bytes`` is the
     output size, None if unknown.
     """
 

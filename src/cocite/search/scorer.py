@@ -200,7 +200,7 @@ class Scorer:
         readers: tuple[Reader, ...] | None = None,
         evidence: Evidence | None = None,
     ) -> None:
-        """Create a scorer; ``readers``, one per part, default to those of the files."""
+        """Create a scorer; ``readers``, one per part, default to readers of the files."""
         self.stored, self._resources, self._graph = stored, resources, graph
         self._last: tuple[WholeSettings, tuple[Reader, ...]] | None = None
         if readers is not None:

@@ -1,6 +1,6 @@
 """The parameters of the API's operations, and the functions that answer queries.
 
-Options are those of the command line (``options/``), with the server's limits; query settings
+Options are the same as on the command line (``options/``), with the server's limits; query settings
 depend on the measure. The same options check texts in query strings and values in JSON bodies, and
 raise :class:`UsageError`. Answers are the documents of the command line. This module is independent
 of HTTP, threads and load.

@@ -6,9 +6,9 @@ space remains allocated between passes.
 
 Unnamed files disappear with their last reference. A :class:`Temporary` directory is removed with
 its last reference or at the end of the process. Temporary directories are locked, so later
-processes can identify and remove those of killed processes. They are in ``TMPDIR`` if set;
-otherwise in memory if the files need at most a quarter of the memory budget; and otherwise in the
-default temporary directory.
+processes can identify and remove the directories of killed processes. They are in ``TMPDIR`` if
+set; otherwise in memory if the files need at most a quarter of the memory budget; and otherwise in
+the default temporary directory.
 """
 
 from __future__ import annotations

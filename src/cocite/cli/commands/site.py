@@ -1,5 +1,5 @@
 """``cocite site``: put lists of related pages into a folder of HTML pages, or remove them.
-``cocite watch``: keep the cached index of a folder or file of links up to date.
+``cocite watch``: keep the cached index of a folder or an edge list up to date.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Signs of formats: tests of an input's first 64 KiB (:class:`Beginning`).
 
 Binary formats are recognized by their magic numbers, text formats by the structure of their first
-lines. A list of links may contain any text, so a sign must not occur in rows of two columns. Signs
-are closed tags, JSON values that end with their line, and header lines. ``io/readers/formats.py``
+lines. An edge list may contain any text, so a sign must not occur in rows of two columns. Signs are
+closed tags, JSON values that end with their line, and header lines. ``io/readers/formats.py``
 determines the order of the tests.
 """
 

@@ -264,7 +264,7 @@ def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) 
                     break
         return found
 
-    # After the warm-up, query strata in an order that soon covers the range, as time may run out.
+    # After the warm-up, query strata in an order that soon covers the range: time may run out.
     answer([runs[0][:_FIRST]] if runs else [])
     began = time.monotonic()
     pieces = answer(_far_to_near([runs[0][_FIRST:], *runs[1:]] if runs else []))

@@ -229,8 +229,8 @@ class LinearRefiner(Refiner):
 
 
 class SelectedRefiner(LinearRefiner):
-    """Refines SimRank for an index of selected pages, with rows over the whole graph, as paths may
-    leave these pages.
+    """Refines SimRank for an index of selected pages, with rows over the whole graph, because paths
+    may leave these pages.
     """
 
     def __init__(self, stored: StoredIndex, graph: GivenGraph, means: Resources) -> None:

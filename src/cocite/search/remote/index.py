@@ -3,7 +3,7 @@
 Names, titles, the graph, filters, and unsampled parts stay on this machine; only the samples'
 responses are transferred. A query goes to all shards once (``search/remote/replicas.py``). A
 :class:`~cocite.search.scorer.Scorer` answers from the samples that responded, with one look-up per
-candidate per sample. If all shards respond, the answer is bit-identical to that of the whole index.
+candidate per sample. If all shards respond, the answer is bit-identical to the whole index's.
 
 A shard is one of ``shards`` ranges of each part's samples. In a refreshed index, a shard has every
 n-th sample instead, so that each node is in about the same number of samples of every shard.

@@ -25,7 +25,7 @@ def frame(service: Service, state: PageState, title: str) -> dict[str, Any]:
     sought = state.nodes[0] if len(state.nodes) == 1 else ""
     served = {name: each.now.index for name, each in service.holders.items()}
     sides = served[index].nodes.sides if index in served else None
-    side = None  # to search: that of the page shown, the last one used, or the second
+    side = None  # to search: the side of the page shown, the last side used, or the second
     if sides is not None:
         own = sought.startswith(sides.mark)
         side = sides.titles[0] if own else state.get("side") or sides.titles[1]

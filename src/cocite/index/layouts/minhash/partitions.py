@@ -4,9 +4,9 @@ The first ring needs no messages, because every block can compute a node's posit
 Groups need 12 bytes of messages per node per ring: a node's block sends (winner, node) to the
 winner's block, which makes the groups and responds with their beginnings; the node's block then
 makes cells. Planes need no messages; if a block boundary divides 512 nodes, the coordinator merges
-the bits. Blobs are byte-identical to those of a build in memory. A block needs memory for its links
-and rows of values (``engine/partitions.py``), 4 bytes per node per ring per sample for winners, and
-24 per node per ring for a sample during layout.
+the bits. Blobs are byte-identical to those from a build in memory. A block needs memory for its
+links and rows of values (``engine/partitions.py``), 4 bytes per node per ring per sample for
+winners, and 24 per node per ring for a sample during layout.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 A parent is smaller than its children, so one ascending pass over the blocks gives all positions:
 a parent is in the same block, or in an earlier block, which has sent a message (node, position,
 label). Each (position, node, label) then goes to its range of positions. Blobs are byte-identical
-to those of a build in memory. A process needs 36 bytes per node per walking sample. Scratch files
+to those from a build in memory. A process needs 36 bytes per node per walking sample. Scratch files
 need 33 bytes per node, and 36 per node per walking sample. Source: Fogaras, Racz, *Scaling
 link-based similarity search*, 2.1.3, which makes one pass per step; with offsets, one pass
 suffices.

@@ -3,9 +3,9 @@
     <http://www.wikidata.org/entity/Q1> <http://www.wikidata.org/prop/direct/P31> <...Q2> .
 
 pyoxigraph (``rdf``) parses N-Triples, N-Quads, Turtle, TriG and RDF/XML as a stream, in 5 µs per
-triple. Literals are not nodes; those of ``rdfs:label`` are titles, preferably in English or without
-a language. Triples with blank nodes are counted and skipped, because names of blank nodes are not
-persistent. ``--predicate`` is an IRI, or an IRI's part after the last / or #.
+triple. Literals are not nodes; the values of ``rdfs:label`` are titles, preferably in English or
+without a language. Triples with blank nodes are counted and skipped, because names of blank nodes
+are not persistent. ``--predicate`` is an IRI, or an IRI's part after the last / or #.
 """
 
 from __future__ import annotations

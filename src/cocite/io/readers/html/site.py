@@ -103,10 +103,9 @@ def _counts(folder: Path) -> tuple[int, int, int]:
 class Site:
     """The files of a folder.
 
-    ``pages`` are the sorted paths of pages, ``files`` those of all files, and ``folders`` those of
-    folders ("" is the root). ``names`` maps symbolic links to their targets. ``left_out`` counts
-    skipped entries. ``called`` returns whether a file is a page by its name; by default, pages are
-    HTML.
+    ``pages``, ``files`` and ``folders`` are the sorted paths of pages, of all files, and of folders
+    ("" is the root). ``names`` maps symbolic links to their targets. ``left_out`` counts skipped
+    entries. ``called`` returns whether a file is a page by its name; by default, pages are HTML.
     """
 
     def __init__(self, path: Path, called: Callable[[str], bool] | None = None) -> None:
