@@ -149,7 +149,7 @@ def _values(times: Any, worth: Any, values: Any) -> None:
 
 @kernel
 def _bet(values: F64s2, first: F64, last: F64, level: F64, ends: OutF64s, means: OutF64s) -> None:
-    """Do the same as ``intervals._bet``; if all values are equal, the end is that value."""
+    """Compute ``intervals._bet``; if all values are equal, the end is that value."""
     ends[:] = first
     means[:] = first
     if last != first:
@@ -158,7 +158,7 @@ def _bet(values: F64s2, first: F64, last: F64, level: F64, ends: OutF64s, means:
 
 @helper
 def _certain(values: Any, most: Any, numbers: Any) -> Any:
-    """Return the number of leading hits with certain ranks, like ``intervals.leading_certain``."""
+    """Count the leading hits with certain ranks, like ``intervals.leading_certain``."""
     samples, hits = values.shape
     level, low, beyond, high = numbers[1], numbers[2], numbers[3], numbers[4]
     begin = 0
