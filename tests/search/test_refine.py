@@ -164,6 +164,16 @@ def test_pages_and_filters_apply_to_refined_answers(index: Index) -> None:
     assert all(h.low > 0 for h in sure)
 
 
+def test_filters_apply_to_refined_answers_of_some_nodes(graph: Graph) -> None:
+    some = cocite.build(graph, measure="simrank", samples=10, only_nodes=list(graph.names)[40:])
+    hits = some.related("45", 30, refine=True)
+    floor = hits[5].score
+    assert hits[6].score < floor
+    assert some.related("45", 30, min_score=floor, refine=True) == hits[:6]
+    rest = some.related("45", 30, only=[h.node for h in hits[3:9]], min_score=floor, refine=True)
+    assert rest == hits[3:6]
+
+
 def test_made_ready_equals_made_when_asked(graph: Graph, index: Index) -> None:
     bare = cocite.build(graph, measure="simrank", samples=3)
     assert bare.stored.refined == {}

@@ -18,7 +18,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -49,7 +49,7 @@ from cocite.search.refine.candidates import (
     most_of,
     shared_confidence,
 )
-from cocite.search.scorer import Filter, ScoreQuery, Scorer
+from cocite.search.scorer import ScoreQuery, Scorer
 from cocite.search.source import GivenGraph
 
 if TYPE_CHECKING:
@@ -245,7 +245,7 @@ class SelectedRefiner(LinearRefiner):
         if chosen.within is not None:
             only = (*only, self._requested[chosen.within.start : chosen.within.stop])
         never = tuple(self._requested[ids] for ids in chosen.never)
-        inside = query._replace(chosen=Filter(only, never))
+        inside = query._replace(chosen=replace(chosen, only=only, never=never, within=None))
         return self._named(super().top(self._in(node), inside, level))
 
     def pair(self, node: int, other: int, settings: WholeSettings, level: Level) -> Refined:
