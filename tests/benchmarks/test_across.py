@@ -74,6 +74,10 @@ def test_the_plan_tries_every_measure_beside_the_default() -> None:
     plan = load_across()
     swept = {name for sweep in plan.sweep for name in sweep.measures}
     assert swept == set(OF_LINKS)
+    for sweep in plan.sweep:
+        for name in sweep.measures:
+            settings = (*MEASURES[name].build, *MEASURES[name].ask)
+            assert sweep.setting in {each.name for each in settings}, name
     (default,) = plan.methods().items()
     measure = MEASURES[DEFAULT]
     assert default[0] == plan.baseline == f"{measure.name} {measure.direction}"

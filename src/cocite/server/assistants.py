@@ -30,6 +30,7 @@ from mcp.shared.exceptions import MCPError
 import cocite
 from cocite.deadline import limited
 from cocite.errors import CociteError
+from cocite.options.query import FilterOptions
 from cocite.resources import cores
 from cocite.server.requests import ANSWERS, Operation, Parameter, operations_of
 from cocite.server.results import Limits, ServedDocument
@@ -109,7 +110,7 @@ class _Kind(NamedTuple):
     text: Callable[[Answer], str]
 
 
-_FILTERS = ("min_score", "prefix", "exclude_prefix", "exclude_same_site")
+_FILTERS = (name for name, option in FilterOptions.declared().items() if option.label)
 _KINDS = {
     "related": _Kind(
         "related",
