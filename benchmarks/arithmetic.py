@@ -2,10 +2,10 @@
 
     ratio      of the medians of two alternating series, with the smallest and the largest ratio
                of a round
-    exponent   b of y = a * x**b, by least squares of the logarithms, with a 95 % interval by
+    exponent   b of y = a * x**b, by least squares of the logarithms, with a 95% interval by
                Student's t: b +- t(0.975, n - 2) * sqrt(sum of residuals**2 / (n - 2) / S),
                S the sum of (log x - mean)**2
-    mean       of independent values, such as one per seed, with a 95 % interval by Student's t:
+    mean       of independent values, such as one per seed, with a 95% interval by Student's t:
                m +- t(0.975, n - 1) * s / sqrt(n)
 
 An exponent of fewer than three points has no interval and is not reported.

@@ -1,10 +1,10 @@
-"""A partitioned graph on a cluster compared with one machine: bytes, processor time and traffic.
+"""A partitioned graph on a cluster compared with one machine: bytes, CPU time and traffic.
 
     python -m benchmarks.cluster_blocks [GRAPH] [--blocks 4] [--nodes 2] [--samples 32]
 
 GRAPH is a stored graph, or links (by default those of cnr-2000 in DATA, the folder of data sets).
 Builds indexes of psimrank and simrank in memory, by the external walk in as many blocks, and with
-blocks on local Ray nodes; then computes ranks. Processor time is that of the process, or of the
+blocks on local Ray nodes; then computes ranks. CPU time is that of the process, or of the
 coordinating process and all blocks, with kernels compiled, excluding Ray's own processes. Blocks
 take about a second each to load kernels, whatever the graph, so the additional time of more samples
 is compared as well. The aim is three times the external walk in one process. Results are stored in
@@ -44,7 +44,7 @@ LINKS = "cnr-2000/cnr-2000.edges.txt.gz"
 
 
 class Timed:
-    """An object that lives on a node, and the processor time of its process since it was made."""
+    """An object that lives on a node, and the CPU time of its process since it was made."""
 
     def __init__(self, kind: Callable[..., Any], *arguments: Any) -> None:
         self._begin = time.process_time()
@@ -96,7 +96,7 @@ def files(path: Path) -> dict[str, bytes]:
 def built(
     graph: Graph, output: Path, measure: str, samples: int, hall: Hall | None, **means: Any
 ) -> dict[str, Any]:
-    """Build an index; return processor seconds and bytes sent."""
+    """Build an index; return CPU seconds and bytes sent."""
     options = BuildOptions.checked(measure, settings={"samples": samples})
     begin = time.process_time()
     crew = 0.0

@@ -9,7 +9,7 @@ Builds an index of psimrank for a stored GRAPH four times, each in its own proce
     a node killed    by SIGKILL, when half of the shards are done
     driver killed    by SIGKILL, when a quarter is done; then the build is resumed
 
-Processor time is that of the driver, Ray's workers and Ray itself (``processes.py``), from when the
+CPU time is that of the driver, Ray's workers and Ray itself (``processes.py``), from when the
 nodes are up until the index is published. The time to start nodes, and what workers spend on shards
 and idle, is reported separately. The aim is 1.3 times that of one machine. Files must be
 byte-identical to those of one machine. Results are stored in ``results/cluster.json``.
@@ -47,7 +47,7 @@ AIM = 1.3
 
 
 class Noted:
-    """Work on a node that also tells its process, and its processor time."""
+    """Work on a node that also tells its process, and its CPU time."""
 
     def __init__(self, work: Callable[[Any], Any]) -> None:
         self._work = work
@@ -103,15 +103,15 @@ def drive(asked: argparse.Namespace) -> None:
 
 @dataclass
 class Run:
-    """What was seen of a driver: processor time by kind when a mark came, and seconds since the
-    start; each shard's process and processor time.
+    """What was seen of a driver: CPU time by kind when a mark came, and seconds since the
+    start; each shard's process and CPU time.
     """
 
     marks: dict[str, tuple[float, Counter[str]]] = field(default_factory=dict)
     shards: list[tuple[int, float]] = field(default_factory=list)
 
     def between(self, first: str, last: str) -> dict[str, Any]:
-        """Seconds and processor time."""
+        """Seconds and CPU time."""
         (since, before), (until, after) = self.marks[first], self.marks[last]
         by = {kind: round(after[kind] - before[kind], 3) for kind in sorted(after)}
         return {"wall": until - since, "cpu": sum(by.values()), "by": by}
@@ -270,7 +270,7 @@ def main() -> None:
         found = measure(asked.graph, asked.nodes, asked.shards, asked.samples, Path(name))
     print(json.dumps(found, indent=1))
     for what, ratio in found["against one machine"].items():
-        print(f"{what}: {ratio:.2f} times the processor time of one machine (aim {AIM})")
+        print(f"{what}: {ratio:.2f} times the CPU time of one machine (aim {AIM})")
     keep_quiet("runs", "build", found, asked)
     if not all(found[name]["equal"] for name in ("cluster", "node killed", "driver killed")):
         raise SystemExit("bytes are not those of one machine")

@@ -4,7 +4,7 @@
 
 All Ray nodes run on this machine, so work that would be parallel on a cluster is sequential here.
 For INDEX, measures ``related`` (k = 20, random pages), locally and on the cluster, with all shards
-and with three of eight killed: latency; processor time of the client and of the servers; the number
+and with three of eight killed: latency; CPU time of the client and of the servers; the number
 of bit-identical results; and the time until servers are back. Results are stored in
 ``results/cluster.json``.
 
@@ -38,7 +38,7 @@ PAGES, SEEDS, EACH = 400, 4, 250
 def asked(
     index: Index, names: list[str], answering: Callable[[], list[int]] = list
 ) -> dict[str, float]:
-    """Seconds of the questions, one after another, and processor time of each: of who asks and of
+    """Seconds of the questions, one after another, and CPU time of each: of who asks and of
     the processes that answer. All have been asked before: what they read is in memory by now.
     """
     for name in names:
@@ -67,7 +67,7 @@ def told(what: str, found: dict[str, float]) -> None:
     """A line."""
     p50, p99, asker, servers = (1000 * found[name] for name in found)
     print(
-        f"{what}: p50 {p50:.1f} ms, p99 {p99:.1f} ms, {asker:.1f} ms of processor time, and "
+        f"{what}: p50 {p50:.1f} ms, p99 {p99:.1f} ms, {asker:.1f} ms of CPU time, and "
         f"{servers:.1f} of servers",
         flush=True,
     )

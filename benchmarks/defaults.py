@@ -4,13 +4,13 @@
 
 ``cocite index GRAPH -o INDEX``, without options, is compared with a spectral embedding of 128
 dimensions on every labeled page of four graphs (``evaluation/``). Reports the differences of the
-means, with 95 % intervals; the same for pages connected with at least ten others, which can have
+means, with 95% intervals; the same for pages connected with at least ten others, which can have
 ten hits; and Γ of the embedding's own hundred hits in the default's order. For random pages of
 these and of unlabeled graphs, it also reports:
 
     answered   fraction of the linked pages that have results
     full       fraction of these whose list of 20 is full, or has all connected pages
-    build      seconds, and processor time
+    build      seconds, and CPU time
     question   milliseconds of ``related`` with k = 20: median and 99th percentile
 
 ``--write`` stores the results under results/ and in docs/evaluation.md. Takes about three minutes.
@@ -145,7 +145,7 @@ def figures(results: Row) -> str:
     with_labels = [row for row in rows if FIGURES[0] in row]
     lines = [
         "`neighborhood`, compared with a spectral embedding of 128 dimensions, on all labeled "
-        f"pages. In brackets: the 95 % interval of the difference. {results['date']}.",
+        f"pages. In brackets: the 95% interval of the difference. {results['date']}.",
         "",
         "| graph | "
         + " | ".join(f"{title}: neighborhood, embedding, difference" for title in FIGURES),
@@ -175,7 +175,7 @@ def figures(results: Row) -> str:
         "",
         f"Cost and coverage on 1,000 random pages with links, k = {K}; {results['machine']}.",
         "",
-        "| graph | nodes | links | answered | full lists | build | processor time | size "
+        "| graph | nodes | links | answered | full lists | build | CPU time | size "
         "| median | 99th percentile |",
         "| --- " * 10 + "|",
     ]

@@ -1,4 +1,4 @@
-"""Cost of a draft compared with a page of the graph: ``related`` with k = 20, processor time.
+"""Cost of a draft compared with a page of the graph: ``related`` with k = 20, CPU time.
 
     python -m benchmarks.drafts GRAPH INDEX... [--pages 50] [--in-links]
 

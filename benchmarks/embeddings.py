@@ -4,7 +4,7 @@
 
 A hit is relevant if it shares a label with the query. Measures have default settings. The settings
 of each peer (from a small grid) and the best peer are chosen on half of the queries; all methods
-are evaluated on the other half. Seconds are processor time of all top-20 lists, on one thread:
+are evaluated on the other half. Seconds are CPU time of all top-20 lists, on one thread:
 fusion builds an index and writes the lists; spectral vectors are computed and compared exactly.
 cit-hepph and social have no labels and are only timed; social, which takes minutes, runs only on
 request.
@@ -293,7 +293,7 @@ def quality(graph: Graph, labels: Labels, queries: int, folder: Path) -> Row:
 
 
 def seconds(graph: Graph, folder: Path) -> dict[str, float]:
-    """Processor seconds of all top-20 lists of fusion and of the spectral embedding."""
+    """CPU seconds of all top-20 lists of fusion and of the spectral embedding."""
     index = cocite.build(graph, folder / "warm", measure="fusion", threads=1)
     index.related_all(folder / "warm.parquet", LISTED, threads=1, nodes=[graph.names.name(0)])
     spectral(*either_way(graph), 2)  # imports, as those of the index are done

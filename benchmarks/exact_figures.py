@@ -96,7 +96,7 @@ def _spaces(name: str, graph: Graph) -> Iterator[Row]:
 
 
 def _measured(graph: Graph, options: dict[str, Any], truth: NDArray[np.floating] | None) -> Row:
-    """Seconds are of processor time. ``converged``: the bound is within the accuracy asked for."""
+    """Seconds are of CPU time. ``converged``: the bound is within the accuracy asked for."""
     tracemalloc.start()
     begin = time.process_time()
     row: Row = {"converged": False}

@@ -105,7 +105,7 @@ def digits(value: float) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
+    return f"{100 * share:.1f}%"
 
 
 ROWS: dict[str, tuple[Callable[[Figures], float], Callable[[float], str]]] = {
@@ -113,15 +113,15 @@ ROWS: dict[str, tuple[Callable[[Figures], float], Callable[[float], str]]] = {
     "links": (lambda f: f["links"], whole),
     "links per node": (lambda f: f["links"] / f["nodes"], digits),
     "in-degree, median": (lambda f: f["in"][0], whole),
-    "in-degree, 90 %": (lambda f: f["in"][1], whole),
-    "in-degree, 99 %": (lambda f: f["in"][2], whole),
-    "in-degree, 99.9 %": (lambda f: f["in"][3], whole),
+    "in-degree, 90%": (lambda f: f["in"][1], whole),
+    "in-degree, 99%": (lambda f: f["in"][2], whole),
+    "in-degree, 99.9%": (lambda f: f["in"][3], whole),
     "in-degree, largest": (lambda f: f["in"][4], whole),
     "one in-link": (lambda f: f["one"], percent),
     "no in-link": (lambda f: f["unlinked"], percent),
     "no out-link (dangling)": (lambda f: f["dangling"], percent),
-    "out-degree, 90 %": (lambda f: f["out"][1], whole),
-    "out-degree, 99 %": (lambda f: f["out"][2], whole),
+    "out-degree, 90%": (lambda f: f["out"][1], whole),
+    "out-degree, 99%": (lambda f: f["out"][2], whole),
     "out-degree, largest": (lambda f: f["out"][4], whole),
     "links nearer than 100": (lambda f: f["nearer than 100"], percent),
     "links nearer than 1000": (lambda f: f["nearer than 1000"], percent),

@@ -15,10 +15,10 @@ four numbers:
 The others are 10 links, 10 samples and 10 steps, and --middle pages in the last three series. Each
 point of the first series generates a web, builds an index and queries it. The other series also
 rank, and their index is one of PSimRank. ``nodes`` also lists 2,000 pages by related-all, refreshes
-the index after 1 % of the pages are removed, and builds an index of XJaccard (16 samples of 4
+the index after 1% of the pages are removed, and builds an index of XJaccard (16 samples of 4
 steps, 8 bits of each min-hash). Every step runs in its own process (``papers_steps.py``).
 
-Power-law exponents are fitted to the points, with 95 % intervals (``arithmetic.py``); 1 is linear.
+Power-law exponents are fitted to the points, with 95% intervals (``arithmetic.py``); 1 is linear.
 ``--write`` stores each point when it ends, and table and plot in docs/performance.md; the plot
 requires Matplotlib. Points stored today are measured again only with ``--force``.
 """

@@ -1,7 +1,7 @@
 """Growth as a table of exponents, a table of points, and a picture.
 
 Memory is the peak minus the memory of Python, its modules and compiled kernels without data.
-Queries are measured in wall time, all other steps in processor time. Values too small to measure
+Queries are measured in wall time, all other steps in CPU time. Values too small to measure
 are shown as a dash and ignored by the fit. Series of fewer than three points have no exponent.
 """
 
@@ -55,7 +55,7 @@ QUANTITIES: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
     "bytes of the graph": (_bytes("generate"), _size),
     "bytes of the index": (_bytes("psimrank"), _size),
     "`related`, median": (_milliseconds("related psimrank", 0), lambda ms: f"{digits(ms)} ms"),
-    "`related`, 99 %": (_milliseconds("related psimrank", 1), lambda ms: f"{digits(ms)} ms"),
+    "`related`, 99%": (_milliseconds("related psimrank", 1), lambda ms: f"{digits(ms)} ms"),
 }
 
 
@@ -86,7 +86,7 @@ DEFAULTS: dict[str, tuple[Callable[[Row], float], Callable[[float], str]]] = {
         lambda size: f"{size:,.0f}",
     ),
     "`related`, median": (_milliseconds("related fusion", 0), lambda ms: f"{digits(ms)} ms"),
-    "`related`, 99 %": (_milliseconds("related fusion", 1), lambda ms: f"{digits(ms)} ms"),
+    "`related`, 99%": (_milliseconds("related fusion", 1), lambda ms: f"{digits(ms)} ms"),
     "`related-all`, per page": _listing("related-all fusion"),
 }
 
@@ -121,7 +121,7 @@ def figures(parts: Parts) -> str:
         [name, *(fitted(rows, series, get) for series, rows in there.items())]
         for name, (get, _) in QUANTITIES.items()
     ]
-    pieces = [provenance(parts), "Exponents, with 95 % intervals:"]
+    pieces = [provenance(parts), "Exponents, with 95% intervals:"]
     pieces += [_table(["", *there], exponents)]
     for series, rows in there.items():
         fixed = rows[0]["point"]

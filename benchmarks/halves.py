@@ -2,7 +2,7 @@
 
     python -m benchmarks.halves GRAPH... [--runs 10]
 
-Prints the sweeps to the default tolerance without and with halves. Then the processor time of a
+Prints the sweeps to the default tolerance without and with halves. Then the CPU time of a
 whole computation, in milliseconds: without halves, with halves on one thread, and of the slower of
 two threads; the same for only the sweeps in halves; and wall times, which include the effect of
 other processes. Runs alternate; times are the least of ``--runs``.

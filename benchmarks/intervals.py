@@ -153,7 +153,7 @@ TITLES = (
     "pairs",
     "samples",
     "bound",
-    "width at 50, 80, 95 %",
+    "width at 50, 80, 95%",
     "coverage, %",
     "first rank certain",
     "`related`",
@@ -171,7 +171,7 @@ def table(rows: list[Row]) -> str:
             f"`{row['bound']}`",
             ", ".join(f"{width:.3f}" for width in row["width"].values()),
             ", ".join(f"{100 * inside:.2f}" for inside in row["inside"].values()),
-            f"{100 * row['certain']:.0f} %" if "certain" in row else "",
+            f"{100 * row['certain']:.0f}%" if "certain" in row else "",
             f"{row['question_ms']:.2f} ms" if "question_ms" in row else "",
             f"{row['with_certain_ms']:.2f} ms" if "with_certain_ms" in row else "",
         ]
@@ -183,7 +183,7 @@ def figures(results: dict[str, Any]) -> str:
     """Return the block of docs/measures.md."""
     rows = results["rows"]
     z = {(r["pairs"], r["samples"]): f"{r['z']:.1f}" for r in rows}
-    none = {(r["pairs"], r["samples"]): f"{100 * r['no error']:.0f} %" for r in rows}
+    none = {(r["pairs"], r["samples"]): f"{100 * r['no error']:.0f}%" for r in rows}
     return (
         f"PSimRank on wikispeedia, {rows[0]['intervals']:,} intervals per row; median time of "
         f"`related` with k = 20; {results['date']}, {results['machine']}.\n\n{table(rows)}\n\n"

@@ -5,10 +5,10 @@
 
 For each measure whose layout supports page selection, builds an index of all pages and an index of
 the pages with the prefix. Prints the sizes on disk, of all files and of the samples alone, and the
-processor times of the builds, with kernels compiled. ``related`` with k = 20 must be bit-identical
+CPU times of the builds, with kernels compiled. ``related`` with k = 20 must be bit-identical
 for 100 selected pages.
 
-With ``--ranges``, prints the processor times of a build of the whole graph, of all ranges together,
+With ``--ranges``, prints the CPU times of a build of the whole graph, of all ranges together,
 of the slowest range, and of the merge. The bytes of the merged index must equal those of the whole.
 """
 

@@ -7,7 +7,7 @@ A part has a key, what was found, and when, where and beside which load it was m
 Each part is stored as soon as it is measured, in the file of that day, which starts as a copy of
 the newest file. Interrupted runs can thus continue, parts can be measured on different days, and
 the newest file has all results. *others* is the mean number of cores that other programs used
-meanwhile: the machine's processor time less that of this program and its children (Linux; None
+meanwhile: the machine's CPU time less that of this program and its children (Linux; None
 elsewhere).
 """
 
@@ -73,7 +73,7 @@ def watched() -> Iterator[Watch]:
 
 
 def busy_of_others(busy: float, mine: float, seconds: float) -> float:
-    """Cores: ``busy`` and ``mine`` are seconds of processor time, of all and of this program."""
+    """Cores: ``busy`` and ``mine`` are seconds of CPU time, of all and of this program."""
     return round(max(0.0, busy - mine) / seconds, 2)
 
 

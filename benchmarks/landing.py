@@ -3,7 +3,7 @@
     python -m benchmarks.landing [--write]    docs/landing-light.svg and docs/landing-dark.svg
 
 Each graph has a row with the precision of the first ten hits, with short lists filled, and the
-difference from the best embedding with its 95 % interval. Data:
+difference from the best embedding with its 95% interval. Data:
 ``benchmarks/results/embeddings.json``.
 """
 
@@ -48,7 +48,7 @@ def drawn(rows: dict[str, Any], theme: str) -> str:
         parts += [_dot(x, 16, kind, color), f'<text x="{x + 12}" y="21">{text}</text>']
     parts.append(
         f'<text x="{RIGHT + 20}" y="{TOP - 14}" fill="{color["quiet"]}" font-size="12">'
-        "less the best, 95 % interval</text>"
+        "less the best, 95% interval</text>"
     )
     for tick in (0.4, 0.6, 0.8, 1.0):
         at = _x(tick)

@@ -2,7 +2,7 @@
 
     python -m benchmarks.limits [--graph GRAPH]... [--only KERNEL]... [--write]
 
-The same run measures, on one thread, in processor time, the best of several: the bandwidth of
+The same run measures, on one thread, in CPU time, the best of several: the bandwidth of
 sequential reads, and the time of a random access in arrays of the sizes that kernels use. For each
 kernel, it counts
 

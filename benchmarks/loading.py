@@ -4,7 +4,7 @@
 
 The links of each stored GRAPH are written as plain text, two integers per line; ``--links`` adds
 such files. Every library reads the file and ranks in its own process, alternating with the others.
-*load* and *rank* are processor seconds within the process, *both* is their sum, *whole* is the wall
+*load* and *rank* are CPU seconds within the process, *both* is their sum, *whole* is the wall
 time of the process including Python's start and imports, and *peak* is its resident memory. Values
 are medians of ``--runs``, and *ratio* is cocite's *both* relative to each. The L1 error is 1e-8
 (igraph has no tolerance). Libraries that are not installed are reported and skipped.

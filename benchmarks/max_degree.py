@@ -3,7 +3,7 @@
     python -m benchmarks.max_degree [--queries COUNT] [--large]
 
 For labeled graphs and each value, on the queries of ``benchmarks.studies``, prints the fraction of
-the pages excluded in either direction, precision@10, and processor times of a build (snn,
+the pages excluded in either direction, precision@10, and CPU times of a build (snn,
 neighborhood) and of a query, at the median and the 99th percentile. Values are multiples of the
 square root of the number of links, and fractions of the pages. ``--large`` times cnr-2000 and
 web-NotreDame, which have no labels, instead. Takes about three minutes.
@@ -49,7 +49,7 @@ def values(graph: Graph, large: bool) -> dict[str, int]:
 
 
 def timed(index: Index, nodes: list[str], settings: dict[str, Any]) -> tuple[float, float]:
-    """Milliseconds of processor time of a question: the median and the 99th percentile."""
+    """Milliseconds of CPU time of a question: the median and the 99th percentile."""
     took = []
     for node in [nodes[0], *nodes]:
         begin = time.process_time()

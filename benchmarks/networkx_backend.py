@@ -2,7 +2,7 @@
 
     python -m benchmarks.networkx_backend FILE.txt.gz ... [--pairs 100000] [--pages 2000]
 
-Each file is a list of links between integers. Prints the processor time of converting the graph, of
+Each file is a list of links between integers. Prints the CPU time of converting the graph, of
 reading it, and of
 
 * ``pagerank`` with NetworkX's default tolerance, and to an L1 change of 1e-8,

@@ -3,7 +3,7 @@
     python -m benchmarks.objects [--links 3000000] [--names 300000] [--runs 1]
 
 Links are random, some pages more popular than others, with text names and with integers. Each
-object is ingested in its own process. Reports processor time of all threads, without creating the
+object is ingested in its own process. Reports CPU time of all threads, without creating the
 object and loading compiled kernels, and peak memory, including the object. Best of ``--runs``.
 """
 
@@ -122,7 +122,7 @@ def main() -> None:
             print(json.dumps(measured(asked.measure, asked.links, asked.names, Path(folder))))
         return
     print(f"{asked.links:,} links, {asked.names:,} names, Python {platform.python_version()}\n")
-    print("| object | processor time | peak of memory |\n| --- | --- | --- |")
+    print("| object | CPU time | peak of memory |\n| --- | --- | --- |")
     for key in [asked.only] if asked.only else OBJECTS:
         command = [sys.executable, "-m", "benchmarks.objects", "--measure", key]
         command += ["--links", str(asked.links), "--names", str(asked.names)]

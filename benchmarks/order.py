@@ -9,7 +9,7 @@ k - r (v - k), where k of its neighbors and v nodes have the label. Nodes are th
 in the order of the layer before. Both orders start from the shuffled graph, so they do not profit
 from the original order.
 
-Prints the least processor time of ``--runs`` for ordering, PageRank, and a packed index of PSimRank
+Prints the least CPU time of ``--runs`` for ordering, PageRank, and a packed index of PSimRank
 with its size; and the mean time of a list of 20, over the same 500 pages in all orders.
 """
 
@@ -38,7 +38,7 @@ ROUNDS, PAGES = 6, 500
 
 
 def timed(work: Callable[[], Any], runs: int = 1) -> tuple[float, Any]:
-    """The least seconds of processor time, and what the last run returned."""
+    """The least seconds of CPU time, and what the last run returned."""
     least, found = float("inf"), None
     for _ in range(runs):
         begin = time.process_time()

@@ -10,9 +10,9 @@ bound. Other libraries have the same tolerance, and their error is shown. Librar
 installed are reported and skipped. Times are medians of several runs in this process, after the
 links are in memory in each library's own form.
 
-``--memory`` compares cocite with that much memory, in processor time (user and system), with cocite
+``--memory`` compares cocite with that much memory, in CPU time (user and system), with cocite
 in memory. Runs alternate, and files are in the system's cache. ``--alone`` compares cocite with and
-without extrapolation, alternately, in processor time.
+without extrapolation, alternately, in CPU time.
 """
 
 from __future__ import annotations

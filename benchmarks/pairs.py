@@ -3,7 +3,7 @@
     python -m benchmarks.pairs INDEX [--pairs 1000000] [--rounds 3] [--single 300]
 
 Runs ``similarities`` of random pairs of node ids on one thread, and for some of them ``similarity``
-one by one, which must be bit-identical. Prints processor seconds, the best of some rounds, with
+one by one, which must be bit-identical. Prints CPU seconds, the best of some rounds, with
 data in memory and kernels compiled. The scores alone are what the readers take; intervals take
 nearly all of the rest.
 """

@@ -5,7 +5,7 @@
 
 Generates a web of as many pages as the papers' (Fogaras and Rácz 2005, section 5.2: 78,636,371) in
 FOLDER. Then computes ranks, an index of PSimRank, ``related`` with a cold and a warm cache,
-``related-all`` of 1,000,000 pages, a refresh after 1 % of the pages are removed, and indexes of
+``related-all`` of 1,000,000 pages, a refresh after 1% of the pages are removed, and indexes of
 SimRank, XJaccard (one batch of 16 samples) and the default measure. By default, SimRank and
 PSimRank have as many ``--samples`` as the disk can hold, 10 to 100. XJaccard stores 8 bits of each
 min-hash if all bits do not fit.

@@ -188,7 +188,7 @@ def related_all(measure: str) -> Callable[[Path, Chosen], Found]:
 
 
 def leave_out(folder: Path, chosen: Chosen) -> Found:
-    """The later graph: without 1 % of the pages, and the links to and from them."""
+    """The later graph: without 1% of the pages, and the links to and from them."""
     graph = Graph.open(folder / "web.graph")
     some = np.random.default_rng(3).random(graph.nodes) < 0.01
     gone = graph.names.names(np.flatnonzero(some).astype(np.uint32))

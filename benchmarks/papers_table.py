@@ -29,7 +29,7 @@ TITLES = {
     "psimrank": "index, PSimRank",
     "related psimrank": "`related`, PSimRank",
     "related-all": "`related-all`, PSimRank",
-    "leave out": "removing 1 % of the pages",
+    "leave out": "removing 1% of the pages",
     "refresh": "`refresh` after the removal",
     "simrank": "index, SimRank",
     "xjaccard": "index, XJaccard",
@@ -46,7 +46,7 @@ def what(step: str, found: Mapping[str, Any]) -> str:
         cold, warm = found["cold_ms"], found["warm_ms"]
         return (
             f"cold {cold[0]:.0f} ms (at most {cold[1]:.0f}), "
-            f"warm {warm[0]:.2f} ms (99 %: {warm[1]:.1f})"
+            f"warm {warm[0]:.2f} ms (99%: {warm[1]:.1f})"
         )
     if step == "rank":
         return f"{found['sweeps']} sweeps, error ≤ {found['error']:.1e}"
@@ -92,7 +92,7 @@ def figures(parts: Parts) -> str:
     most = max(part["found"]["chosen"]["nodes"] for part in parts.values())
     mine = {s: p for s, p in parts.items() if p["found"]["chosen"]["nodes"] == most}
     chosen = next(iter(mine.values()))["found"]["chosen"]
-    titles = ["step", "", "processor time", "wall time", "peak memory", "on disk", "the papers"]
+    titles = ["step", "", "CPU time", "wall time", "peak memory", "on disk", "the papers"]
     head = (
         f"A generated web of {chosen['nodes']:,} pages and {chosen['links']:,} links, with "
         f"`--memory {format_size(chosen['memory'])}`. Values for 100 samples, in brackets, are "

@@ -1,4 +1,4 @@
-"""Processor time of a program and its descendants: driver, workers, and Ray itself.
+"""CPU time of a program and its descendants: driver, workers, and Ray itself.
 
     driver    the process that was started
     workers   Ray's worker processes
@@ -27,7 +27,7 @@ _TICK = 1 / os.sysconf("SC_CLK_TCK")
 
 
 class Spending:
-    """Processor seconds of the processes below this one, but for those that it had before."""
+    """CPU seconds of the processes below this one, but for those that it had before."""
 
     def __init__(self) -> None:
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
@@ -89,7 +89,7 @@ def processor_seconds(process: int) -> float:
 
 
 def _below(process: int) -> list[tuple[int, int, float]]:
-    """All that are below a process: number, when it began, processor seconds."""
+    """All that are below a process: number, when it began, CPU seconds."""
     seen: dict[int, list[tuple[int, int, float]]] = {}
     for each in os.listdir("/proc"):
         if not each.isdigit():

@@ -3,7 +3,7 @@
     python -m benchmarks.readers [--notes 10000] [--works 50000] [--triples 500000]
 
 Generates a vault with notes of 2 KB, JSON lines with works of 5 KB, and N-Triples, and ingests each
-on one thread and on all. Prints seconds, processor seconds of all processes, and items per second.
+on one thread and on all. Prints seconds, CPU seconds of all processes, and items per second.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def intervals(index: Index, node: int, hits: list[cocite.Hit]) -> tuple[Row, Row
 
 
 def times(index: Index, names: list[str], **options: bool) -> float:
-    """Milliseconds of processor time a question, the best of three runs."""
+    """Milliseconds of CPU time a question, the best of three runs."""
     best = np.inf
     for _ in range(3):
         begin = time.process_time()

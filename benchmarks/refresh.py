@@ -3,8 +3,8 @@
     python -m benchmarks.refresh GRAPH [--samples 100] [--fraction 0.1] [--threads 2]
 
 GRAPH is a stored graph whose nodes are the integers from 0 on. Two later versions are created in a
-scratch directory: in *links*, 1 % of the links are replaced; in *pages*, 0.5 % of the nodes are
-also replaced by new ones with 3 links in each direction. Times are processor times, the best of
+scratch directory: in *links*, 1% of the links are replaced; in *pages*, 0.5% of the nodes are
+also replaced by new ones with 3 links in each direction. Times are CPU times, the best of
 three. Queries are `related` with k = 20, of nodes that all versions have.
 """
 

@@ -2,7 +2,7 @@
 
     python -m benchmarks.related_all [--write]
 
-Uses evenly spaced pages and the processor time of one thread; on a quiet machine, more cores
+Uses evenly spaced pages and the CPU time of one thread; on a quiet machine, more cores
 multiply the rates.
 
     pages       per second, k = 20
@@ -115,7 +115,7 @@ def measure() -> list[Row]:
 def figures(results: Row) -> str:
     """The block of docs/related-all.md."""
     lines = [
-        f"k = {K}, pages per second of one thread's processor time; {results['date']}, "
+        f"k = {K}, pages per second of one thread's CPU time; {results['date']}, "
         f"{results['machine']}.",
         "",
         "| graph | nodes | links | measure | computed | written as Parquet "

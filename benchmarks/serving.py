@@ -6,7 +6,7 @@
 wrk (the load generator, available in Debian) runs on the same machine and requests ``related`` of
 random nodes, k = 20. Each request has a different confidence, so the server's cache has no hits:
 
-    capacity    all samples, 8 connections: requests per second, p50 and p99, processor time per
+    capacity    all samples, 8 connections: requests per second, p50 and p99, CPU time per
                 request
     overload    as many connections as request four times the capacity, retrying at once when
                 refused (after a tenth of a second): statuses; p99 of a few more connections, which
@@ -20,7 +20,7 @@ random nodes, k = 20. Each request has a different confidence, so the server's c
 ``--usearch`` serves nearest neighbors in 128 spectral dimensions from the same server. Computing
 the vectors of the graph takes a minute or two (usearch, scikit-learn).
 
-All figures but processor time include the effect of other programs.
+All figures but CPU time include the effect of other programs.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ class Server:
         return Path(f"/proc/{pid}/{file}").read_text().rpartition(")")[2].split()
 
     def seconds(self) -> float:
-        """Processor time of all workers so far."""
+        """CPU time of all workers so far."""
         return sum(sum(map(int, self._of(pid, "stat")[11:13])) for pid in self.workers()) / TICK
 
     def memory(self) -> int:
@@ -216,7 +216,7 @@ def capacity(server: Server, nodes: Path, seconds: float) -> Run:
     each = (server.seconds() - before) / run.answers * 1e6
     print(
         f"  {run.rate:8,.0f} a second   p50 {run.median:.1f} ms   p99 {run.late:.1f} ms   "
-        f"{each:,.0f} us of processor time each   {run.statuses}"
+        f"{each:,.0f} us of CPU time each   {run.statuses}"
     )
     return run
 

@@ -4,7 +4,7 @@
 
 Each command runs in its own process, alternating with processes that only import NumPy, click, LLVM
 or Numba, so that other load affects all alike. Prints processor and wall time, median and least,
-and processor time relative to ``import numba``. The first round, which may compile kernels and
+and CPU time relative to ``import numba``. The first round, which may compile kernels and
 reads files into memory, is not counted. Python must be able to write bytecode
 (``PYTHONDONTWRITEBYTECODE`` is not set).
 """

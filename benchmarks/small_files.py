@@ -5,7 +5,7 @@
 
 Links connect pages of sites, named by URLs, with a tenth as many pages as links. Each format holds
 the links once in small files and once in a single file. Every ingest runs in its own process, with
-kernels compiled. Reports processor time and peak memory; the resulting graphs must be equal.
+kernels compiled. Reports CPU time and peak memory; the resulting graphs must be equal.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ Runs ``python -m benchmarks.studies wikispeedia cora ...`` (``benchmarks/studies
 four suites with labels and two without, and formats the results as blocks of docs/evaluation.md.
 
 ``--write`` stores the tables under results/ and in docs/evaluation.md. Takes about ten minutes of
-processor time.
+CPU time.
 """
 
 from __future__ import annotations
@@ -50,9 +50,7 @@ def told(stage: str, done: int, total: int) -> None:
 def figures(results: Results) -> str:
     """Return the block of docs/evaluation.md."""
     minutes = results["processor_s"] / 60
-    provenance = (
-        f"{results['date']}, {results['machine']}; {minutes:.0f} minutes of processor time."
-    )
+    provenance = f"{results['date']}, {results['machine']}; {minutes:.0f} minutes of CPU time."
     pieces = [provenance]
     for table in (each for each in results["tables"] if each["heading"] in SHOWN):
         pieces += [f"**{table['heading']}**. {table['remark']}".strip()]

@@ -5,9 +5,9 @@
 Evaluates precision@10 and Gamma by labels, as the suite does (``evaluation/``). The default
 settings and the weight of texts were chosen on 500 labeled pages, which the suite's sweeps use. On
 the other pages, this compares links alone, the default weight, texts alone, and some other weights.
-Intervals are 95 % intervals of the differences from links alone, on the same pages.
+Intervals are 95% intervals of the differences from links alone, on the same pages.
 
-    build      processor time, including reading texts
+    build      CPU time, including reading texts
     question   processor milliseconds of ``related`` with k = 20: median, 99th percentile
 
 ``--write`` stores the results under results/ and in docs/evaluation.md. Takes about three minutes.
@@ -87,10 +87,10 @@ def figures(results: Row) -> str:
     titles = " | ".join(FIGURES)
     lines = [
         f"{rows[0]['queries']:,} labeled pages of wikispeedia, not used to choose settings. In "
-        "brackets: the difference from links alone, with its 95 % interval. "
+        "brackets: the difference from links alone, with its 95% interval. "
         f"{results['date']}, {results['machine']}.",
         "",
-        f"| | {titles} | build, processor time | size | `related`: median, 99th percentile |",
+        f"| | {titles} | build, CPU time | size | `related`: median, 99th percentile |",
         "| --- " * (4 + len(FIGURES)) + "|",
     ]
     for row in rows:

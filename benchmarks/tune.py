@@ -15,7 +15,7 @@ best candidate and the candidate that a figure ranks first. Finally, the choice 
 is compared with the default, by labels.
 
 ``--write`` stores the results of these suites under results/ and in docs/tuning.md. Takes about
-eight minutes of processor time.
+eight minutes of CPU time.
 """
 
 from __future__ import annotations
@@ -146,11 +146,11 @@ def figures(results: Row) -> str:
     lines += [
         "",
         "The next table compares the choice of `cocite tune` (`--queries 400`) with the default, "
-        "by precision@10 on up to 1,000 labeled pages. Brackets hold the 95 % interval of the "
+        "by precision@10 on up to 1,000 labeled pages. Brackets hold the 95% interval of the "
         "difference.",
         "",
         "| graph | candidates | first in the last round | chosen | precision@10 of the default "
-        "| of the choice | difference | wall time | processor time |",
+        "| of the choice | difference | wall time | CPU time |",
         "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for suite in results["suites"]:

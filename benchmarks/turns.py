@@ -114,7 +114,7 @@ def measure_threads() -> None:
 def figures(parts: Parts) -> str:
     """The block of docs/performance.md."""
     titles = ["command", "wall time, 1 thread", "wall time, 2 threads"]
-    titles += ["processor time, 1 thread", "processor time, 2 threads", "speed-up"]
+    titles += ["CPU time, 1 thread", "CPU time, 2 threads", "speed-up"]
     titles += [f"{n} threads at most" for n in MORE]
     lines = [provenance(parts), "", f"| {' | '.join(titles)} |", "|" + " --- |" * len(titles)]
     for name, part in parts.items():

@@ -3,7 +3,7 @@
     python -m benchmarks.warc FOLDER_OF_HTML [TIMES]
 
 Every page of the folder, such as the manual of Git, is written TIMES (10) times to an archive of
-gzipped records, under as many hosts. Prints processor seconds and peak memory of FastWARC and the
+gzipped records, under as many hosts. Prints CPU seconds and peak memory of FastWARC and the
 checks alone, and of a whole ingest with its processes.
 """
 
@@ -62,7 +62,7 @@ def main() -> None:
         largest = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss >> 10
         print(
             f"whole ingest under 1 GB: {graph.nodes:,} nodes, {graph.edges:,} links in {took:.1f} "
-            f"s of processor time, {count / took:,.0f} pages/s; peak {peak:,} MiB, and {largest:,} "
+            f"s of CPU time, {count / took:,.0f} pages/s; peak {peak:,} MiB, and {largest:,} "
             "of a process that parses"
         )
 

@@ -3,7 +3,7 @@
     python -m benchmarks.wiki_dump [PAGES [LINKS]]
 
 Pages have titles of 5 to 40 letters, one in ten is a redirect, and links refer to pages by ids of
-``linktarget``. Prints processor seconds of reading alone (unpacking, rows, checks) and of a whole
+``linktarget``. Prints CPU seconds of reading alone (unpacking, rows, checks) and of a whole
 ingest, and the latter's peak memory.
 """
 
@@ -104,7 +104,7 @@ def main() -> None:
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
         print(
             f"whole ingest under 1 GB: {graph.nodes:,} nodes, {graph.edges:,} links in {took:.1f} "
-            f"s of processor time, {rows / took / 1e6:.2f} M rows/s; peak {peak:,} MiB"
+            f"s of CPU time, {rows / took / 1e6:.2f} M rows/s; peak {peak:,} MiB"
         )
 
 

@@ -38,7 +38,7 @@ def test_slower_is_what_is_beyond_the_spread_too() -> None:
     kept = Ratio(0.5, 0.4, 0.6)
     assert slower(Ratio(0.8, 0.7, 0.9), kept)
     assert not slower(Ratio(0.8, 0.59, 0.9), kept)  # a turn was as fast as one then
-    assert not slower(Ratio(0.52, 0.61, 0.9), kept)  # by less than 5 %
+    assert not slower(Ratio(0.52, 0.61, 0.9), kept)  # by less than 5%
     assert not slower(Ratio(0.8, 0.7, 0.9), kept, by=2)
     now = {"solve": Ratio(0.8, 0.7, 0.9), "wall": Ratio(1, 1, 1)}
     (line,) = document.warnings(now, {"solve": kept, "gone": kept}, 1.25)

@@ -2,7 +2,7 @@
 
 The first run of a library is not counted. It determines the error that the library reaches, at
 which cocite then also runs, in addition to the common error. Rounds of both follow. If a run takes
-longer than LONG processor seconds, there is only one round, which includes the first run. If it
+longer than LONG CPU seconds, there is only one round, which includes the first run. If it
 takes longer than LONGEST wall seconds, the library is skipped with a message.
 """
 

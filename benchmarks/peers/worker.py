@@ -4,7 +4,7 @@
 
 ``load`` is a pair of processor and wall seconds. ``first`` is the pair of the first solution, as
 for users who load and solve once; ``again`` has a pair per error, of the second solution. If the
-first took more than SLOW processor seconds, it is not repeated. Imports and one-time work of a
+first took more than SLOW CPU seconds, it is not repeated. Imports and one-time work of a
 library are not counted: a few links are loaded and solved first. The answer to the last error is
 written to the file ANSWER; ERROR "exactly" computes the reference.
 """

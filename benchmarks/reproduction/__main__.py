@@ -113,7 +113,7 @@ def measure(name: str) -> dict[str, Any] | None:
         print(f"{name}: skipped, {error.filename} is missing", file=sys.stderr)
         return None
     seconds = round(time.process_time() - begin, 1)
-    print(f"{name}: {seconds} s of processor time", file=sys.stderr, flush=True)
+    print(f"{name}: {seconds} s of CPU time", file=sys.stderr, flush=True)
     return {**run_today(), "seconds": seconds, "found": found}
 
 

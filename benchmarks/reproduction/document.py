@@ -28,15 +28,15 @@ question is whether the papers' *claims* hold on other graphs.
 
 To repeat one row, pass its key: `python -m benchmarks.reproduction --only 001.figure5`. To repeat
 one paper, use `--only 001`. Without `--only`, the command runs everything, which takes half an hour
-of processor time and 16 GB of memory. Runs that do not fit in memory are only planned, and their
+of CPU time and 16 GB of memory. Runs that do not fit in memory are only planned, and their
 rows say so. `--document` prints the stored results. `--write` stores new results in
 `benchmarks/results/reproduction.json` and regenerates this page.
 
 * Sampled results are means over six seeds. Each seed draws its own walks and 400 queries (2,000 on
   cora, all pages on polblogs). Sweeps of a setting use a quarter of these queries, at least 125.
-* `±` is the half-width of the 95 % confidence interval (Student's t). Differences are computed per
+* `±` is the half-width of the 95% confidence interval (Student's t). Differences are computed per
   seed, with their interval in brackets.
-* Times are processor times of one thread on a shared, busy machine. Compare ratios.
+* Times are CPU times of one thread on a shared, busy machine. Compare ratios.
 
 | graph | contents | labels |
 | --- | --- | --- |

@@ -7,7 +7,7 @@ links, without the farm and its target; TrustRank's authors choose seeds by this
 each. The spam mass uses every tenth page of the web instead. Ranks and PageSim are in units of an
 average page's PageRank.
 
-Cost: half a minute of processor time.
+Cost: half a minute of CPU time.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ independently of the links.
 Every figure is measured with six seeds. Each seed draws its own walks and queries, so the six
 values are independent, and their mean has a Student's t interval (``arithmetic.mean``).
 
-Cost: up to ten minutes of processor time per graph, mostly for XJaccard's whole lists.
+Cost: up to ten minutes of CPU time per graph, mostly for XJaccard's whole lists.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def _decay(measured: Measured) -> tuple[str, str]:
         spread[name] = wide < 0.1
     return (
         each(lines) + _T,
-        f"curves are close, within 10 %: {grows(spread)}<br>d = 0.5 is best: {decided(best)}",
+        f"curves are close, within 10%: {grows(spread)}<br>d = 0.5 is best: {decided(best)}",
     )
 
 
@@ -64,7 +64,7 @@ def _radius(measured: Measured) -> tuple[str, str]:
             + f"; 3 and {far} differ by at most {off:.1%}"
         )
         holds[name] = off < 0.02
-    return each(lines) + _T, f"within 2 %: {grows(holds)}"
+    return each(lines) + _T, f"within 2%: {grows(holds)}"
 
 
 def _beside(measured: Measured) -> tuple[str, str]:
@@ -74,7 +74,7 @@ def _beside(measured: Measured) -> tuple[str, str]:
         gains = 100 * (ours / other - 1).mean(axis=1)
         lines[name] = (
             f"PageSim {_at(one['pagesim'])}; SimRank {_at(one['simrank'])}; "
-            f"PageSim {over_seeds(gains.tolist(), 1)} % better on average"
+            f"PageSim {over_seeds(gains.tolist(), 1)}% better on average"
         )
         holds[name] = all(mean(at.tolist()).low > 0 for at in (ours - other).T)
     return each(lines) + _T, f"better at every T: {grows(holds)}"
@@ -150,7 +150,7 @@ PAPER_002 = Paper(
         Row(
             "002.figure4",
             "Figure 4",
-            "PageSim (r = 3, d = 0.5) is 8 % better than SimRank on average, and better at every T",
+            "PageSim (r = 3, d = 0.5) is 8% better than SimRank on average, and better at every T",
             _NEEDS,
             _beside,
         ),

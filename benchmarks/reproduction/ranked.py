@@ -89,7 +89,7 @@ def _precision(measured: Measured) -> tuple[str, str]:
             holds.setdefault(damping, {})[name] = abs(single / double - 1) < 0.01
     return (
         each(lines) + "<br>(L1 residual of power iteration; the paper does not print its c)",
-        "single and double precision agree within 1 %: "
+        "single and double precision agree within 1%: "
         + "; ".join(f"c = {damping}: {grows(found)}" for damping, found in holds.items())
         + "<br>With c = 0.95 residuals have about the published size. With c = 0.85 "
         "single precision reaches its rounding error, while double precision continues",

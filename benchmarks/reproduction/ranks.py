@@ -1,6 +1,6 @@
 """PageRank in blocks, precision and convergence: figures 5 to 11 of Haveliwala 1999.
 
-Cost: a minute of processor time.
+Cost: a minute of CPU time.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def blocks(data: Path, work: Path) -> dict[str, Any]:
 
 
 def _seconds(graph: Graph, count: int | None) -> float:
-    """Return the processor seconds of a sweep: many sweeps minus one, the better of two runs."""
+    """Return the CPU seconds of a sweep: many sweeps minus one, the better of two runs."""
 
     def took(sweeps: int) -> float:
         begin = time.process_time()

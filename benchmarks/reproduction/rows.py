@@ -54,13 +54,13 @@ def unavailable(key: str, figure: str, printed: str, why: str) -> Row:
 
 
 def over_seeds(values: Sequence[float], digits: int = 3) -> str:
-    """Return the mean over seeds and the half-width of its 95 % interval, as text."""
+    """Return the mean over seeds and the half-width of its 95% interval, as text."""
     value, _, high = mean(values)
     return f"{value:,.{digits}f} ± {high - value:,.{digits}f}".replace("-", "−")
 
 
 def between(values: Sequence[float], digits: int = 3) -> str:
-    """Return the mean difference over seeds and its 95 % interval, as text."""
+    """Return the mean difference over seeds and its 95% interval, as text."""
     value, low, high = (f"{x:+.{digits}f}" for x in mean(values))
     return f"{value} [{low}, {high}]".replace("-", "−")
 

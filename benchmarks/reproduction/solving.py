@@ -1,6 +1,6 @@
 """Exact SimRank: the measurements of ``benchmarks/sor.py`` and ``benchmarks/exact_figures.py``.
 
-Cost: two minutes of processor time; figures 7a and 7b ten more, and up to 12 GB.
+Cost: two minutes of CPU time; figures 7a and 7b ten more, and up to 12 GB.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ KEPT = ("omega", "sparse", "dense", "bandwidth")
 
 
 def experiment(name: str, data: Path, work: Path) -> list[dict[str, Any]]:
-    """Run an experiment of ``benchmarks.sor``; return its rows, with processor seconds."""
+    """Run an experiment of ``benchmarks.sor``; return its rows, with CPU seconds."""
     return list(EXPERIMENTS[name](Shop(work, False, [], time.process_time)))
 
 

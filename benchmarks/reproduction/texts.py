@@ -5,7 +5,7 @@ HTML pages of git's manual, few enough for r = n - 1.
 
 Every figure is measured with six seeds; each seed draws its own queries and walks.
 
-Cost: a few minutes of processor time, mostly for texts and lists of wikispeedia.
+Cost: a few minutes of CPU time, mostly for texts and lists of wikispeedia.
 """
 
 from __future__ import annotations

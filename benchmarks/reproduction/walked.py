@@ -155,7 +155,7 @@ def _hours(steps: tuple[str, ...], pages: int | None = None) -> Any:
             busy, clock = (format_time(seconds * scale) for seconds in found["spent"])
             bits = f" of {found['bits']} bits" if "bits" in found else ""
             lines[TITLES[step].removeprefix("index, ")] = (
-                f"{busy} of processor time, {clock} of wall time; extrapolated from {samples} "
+                f"{busy} of CPU time, {clock} of wall time; extrapolated from {samples} "
                 f"samples{bits}, length {found['length']}, {nodes:,} generated pages"
             )
         return each(lines) + "<br>(`docs/performance.md`)", (
@@ -333,7 +333,7 @@ def _sizes(measured: Measured) -> tuple[str, str]:
     four = over_seeds(found["xjaccard 4"], 2)
     return (
         each(lines) + f"<br>(per node per sample; cnr-2000, ℓ = 10; XJaccard at ℓ = 4: {four})",
-        f"within 10 %: {grows(holds)}",
+        f"within 10%: {grows(holds)}",
     )
 
 
@@ -342,7 +342,7 @@ def _kept(measured: Measured) -> tuple[str, str]:
     return (
         f"a tenth of the pages of cnr-2000 (`--only-nodes`): {over_seeds(here, 2)} bytes per "
         f"stored page per sample, published {printed:.1f}",
-        f"within 15 %: {grows({'cnr-2000': abs(mean(here).value / printed - 1) < 0.15})}",
+        f"within 15%: {grows({'cnr-2000': abs(mean(here).value / printed - 1) < 0.15})}",
     )
 
 
@@ -351,7 +351,7 @@ PAPER_001 = Paper(
     "Fogaras and Rácz 2005",
     "Scaling link-based similarity search",
     "Γ is micro-averaged over the best 100, without the query; c = 0.1, N = 100, ℓ = 10 (XJaccard: "
-    "4). A claim holds on a graph if the difference is positive and its 95 % interval over seeds "
+    "4). A claim holds on a graph if the difference is positive and its 95% interval over seeds "
     "excludes 0.",
     (
         picture(

@@ -2,7 +2,7 @@
 
 Figures 3 and 5 and section 5.2 of Fogaras and Rácz 2005.
 
-Cost: 20 samples per graph and seed, a minute or two of processor time.
+Cost: 20 samples per graph and seed, a minute or two of CPU time.
 """
 
 from __future__ import annotations

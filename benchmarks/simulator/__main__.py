@@ -50,7 +50,7 @@ def block(name: str) -> str:
     here = stored()["constants"]["here"]
     summary = (
         f"The constants were measured on {here['date']} ({here['machine']}; other processes took "
-        f"{100 * here['others']:.0f} % of the processor time), on a graph of "
+        f"{100 * here['others']:.0f}% of the CPU time), on a graph of "
         f"{here['of']['nodes']:,} nodes and {here['of']['edges']:,} links."
     )
     rows = list(reproduce.figures(found, runs))
@@ -97,7 +97,7 @@ def main() -> None:
         off = [row for row in reproduce.figures(*read()) if abs(row.off) > reproduce.ALLOWED]
         if off:
             raise SystemExit(
-                "\n".join(f"{row.run}, {row.what}: {100 * row.off:+.0f} %" for row in off)
+                "\n".join(f"{row.run}, {row.what}: {100 * row.off:+.0f}%" for row in off)
             )
 
 

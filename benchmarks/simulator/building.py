@@ -58,9 +58,9 @@ class Outcome:
 @dataclass(frozen=True)
 class Coarse:
     """``hosts`` machines of so many ``processors``, ``nodes`` of the cluster on them with ``each``
-    workers; ``shards`` of ``work`` processor seconds each; ``begin`` processor seconds of every
+    workers; ``shards`` of ``work`` CPU seconds each; ``begin`` CPU seconds of every
     worker before its first (imports, opening, checks), ``fetch`` seconds a node to copy the graph,
-    ``beside`` seconds of the driver; ``ray`` processor seconds a node and second; ``wire`` bytes a
+    ``beside`` seconds of the driver; ``ray`` CPU seconds a node and second; ``wire`` bytes a
     shard and ``copied`` bytes a node.
     """
 
@@ -172,12 +172,12 @@ def coarse(plan: Coarse, weather: Weather = Weather()) -> Outcome:
 class Fine:
     """``hosts`` of so many ``processors`` with ``blocks`` in all, of a graph of so many ``nodes``;
     ``samples``, of which so many walk ``together``. ``live`` tokens at each step, a share of the
-    nodes; ``token`` processor seconds a live token, ``layout`` a node and sample; ``gather`` of the
+    nodes; ``token`` CPU seconds a live token, ``layout`` a node and sample; ``gather`` of the
     driver a node and sample, ``laid`` bytes that come to it. Of a token that goes to another block
     there are ``token_bytes``, a share ``crossing`` of them goes; ``record_bytes`` and
     ``tree_bytes`` a node and sample; ``wire_rate`` bytes a second and host. A ``call`` and a
     ``parcel`` cost the driver so much, and ``call_block`` and ``parcel_block`` a block; ``hop``
-    seconds until a call is heard; ``begin`` processor seconds of a block, ``start`` with those
+    seconds until a call is heard; ``begin`` CPU seconds of a block, ``start`` with those
     that its process takes to be there, ``beside`` of the driver.
     """
 
@@ -218,7 +218,7 @@ def fine_calls(blocks: int, steps: int, samples: int) -> tuple[int, int]:
 
 @dataclass(frozen=True)
 class _Taken:
-    """What a piece of work takes: seconds, processor seconds, bytes."""
+    """What a piece of work takes: seconds, CPU seconds, bytes."""
 
     seconds: float
     processor: float
@@ -327,7 +327,7 @@ def _slowest(drawn: random.Random, hosts: int, weather: Weather) -> float:
 
 @dataclass(frozen=True)
 class Rank:
-    """``sweeps`` over ``links`` in ``blocks``; ``link`` processor seconds each; ``borders`` values
+    """``sweeps`` over ``links`` in ``blocks``; ``link`` CPU seconds each; ``borders`` values
     of ``value`` bytes go between blocks at a sweep; all else as of :class:`Fine`.
     """
 

@@ -118,7 +118,7 @@ def keep_quiet(section: str, name: str, value: dict[str, Any], chosen: argparse.
     if not chosen.write:
         return
     if value["others"] > QUIET and not chosen.keep:
-        share = f"{100 * value['others']:.0f} %"
+        share = f"{100 * value['others']:.0f}%"
         entries = (
             f"others took {share} of the processors: not kept ({section}, {name}). --keep does"
         )

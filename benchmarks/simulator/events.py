@@ -47,7 +47,7 @@ class Machine:
         self._order, self._round = count(), 0
 
     def do(self, work: float, done: Action) -> int:
-        """A job of so many processor seconds; calls ``done``. Returns its number."""
+        """A job of so many CPU seconds; calls ``done``. Returns its number."""
         self._reckon()
         job = next(self._order)
         heapq.heappush(self._jobs, (self._given + work, job, done))

@@ -48,7 +48,7 @@ _STEPS = 11
 
 
 class TimedAlone(Alone):
-    """The crew of one process, and the processor time of its calls by method."""
+    """The crew of one process, and the CPU time of its calls by method."""
 
     spent: dict[str, float]
 

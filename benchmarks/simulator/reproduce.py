@@ -64,7 +64,7 @@ def _build(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
     ):
         measured, simulated = run[key]["build"], coarse(each, weather)
         yield Figure(named + what, "time", "s", measured["wall"], simulated.seconds)
-        yield Figure(named + what, "processor time", "s", measured["cpu"], simulated.processor)
+        yield Figure(named + what, "CPU time", "s", measured["cpu"], simulated.processor)
 
 
 def _blocks(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
@@ -89,7 +89,7 @@ def _blocks(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
     )  # fmt: skip
     sent = sum(record["sent"][f"bytes_of_{kind}"] for kind in ("tokens", "records", "trees"))
     yield Figure(f"{named}, an index", "time", "s", record["wall"], built.seconds)
-    yield Figure(f"{named}, an index", "processor time", "s", record["cpu"], built.processor)
+    yield Figure(f"{named}, an index", "CPU time", "s", record["cpu"], built.processor)
     yield Figure(f"{named}, an index", "sent", "MB", sent / 1e6, built.wire / 1e6)
     record = run["ranks"]
     ranked = rank(
@@ -101,7 +101,7 @@ def _blocks(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
     )  # fmt: skip
     apart = record["in blocks apart"]
     yield Figure(f"{named}, ranks", "time", "s", apart["wall"], ranked.seconds)
-    yield Figure(f"{named}, ranks", "processor time", "s", apart["cpu"], ranked.processor)
+    yield Figure(f"{named}, ranks", "CPU time", "s", apart["cpu"], ranked.processor)
 
 
 def _questions(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
@@ -116,7 +116,7 @@ def _questions(found: Constants, run: dict[str, Any]) -> Iterator[Figure]:
             yield Figure(named, what, "ms", 1e3 * slow, 1e3 * simulated.percentile(share))
         taken = simulated.processor / _QUESTIONS
         cpu = measured["asker_cpu"] + measured["servers_cpu"]
-        yield Figure(named, "processor time", "ms", 1e3 * cpu, 1e3 * taken)
+        yield Figure(named, "CPU time", "ms", 1e3 * cpu, 1e3 * taken)
         if ended:
             yield Figure(named, "samples", "", measured["samples"], simulated.samples[-1])
 
@@ -144,5 +144,5 @@ def table(rows: list[Figure]) -> Iterator[str]:
         unit = f" {row.unit}" * bool(row.unit)
         yield (
             f"| {row.run} | {row.what} | {row.measured:.3g}{unit} | {row.simulated:.3g}{unit} "
-            f"| {100 * row.off:+.0f} % |"
+            f"| {100 * row.off:+.0f}% |"
         )

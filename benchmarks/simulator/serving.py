@@ -1,7 +1,7 @@
 """Simulate queries to shards on several machines: response times, and numbers of samples.
 
 A query is sent to one replica of each shard, the one with the fewest queries, one after another, as
-each takes ``front`` processor seconds of the client. It takes the same on the replica, and
+each takes ``front`` CPU seconds of the client. It takes the same on the replica, and
 ``merge`` seconds of the client per response, one response after another. It ends when all have
 responded, or at the deadline with the responses received. A failed machine does not respond. After
 two successive queries waited for it in vain, it gets no more queries until it is back after
@@ -53,7 +53,7 @@ class Serving:
 
 @dataclass
 class Served:
-    """Of each question: when it came, how long it took, and by how many samples; processor seconds
+    """Of each question: when it came, how long it took, and by how many samples; CPU seconds
     of all.
     """
 

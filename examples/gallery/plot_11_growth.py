@@ -34,7 +34,7 @@ print(f"time grows with the number of pages to the power of {slope:.2f}")
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3), layout="constrained")
 left.loglog(sizes, seconds, "o-", color="#0B6E5F")
-left.set(xlabel="pages", ylabel="processor seconds")
+left.set(xlabel="pages", ylabel="CPU seconds")
 right.loglog(sizes, megabytes, "o-", color="#C77F1B")
 right.set(xlabel="pages", ylabel="index, MB")
 plt.show()

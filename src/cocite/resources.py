@@ -94,7 +94,7 @@ def available() -> int:
 def give_back_at_once() -> None:
     """Make glibc return freed arrays to the system at once, for the whole process.
 
-    By default, malloc keeps freed blocks of up to 32 MB, so builds need 20 % more memory.
+    By default, malloc keeps freed blocks of up to 32 MB, so builds need 20% more memory.
     """
     with suppress(OSError, AttributeError, TypeError):
         ctypes.CDLL(None).mallopt(_MMAP_THRESHOLD, 1 << 20)

@@ -28,7 +28,7 @@ def test_table_has_doubled_column(graph: Path, ask: Ask, monkeypatch: pytest.Mon
     assert lines[title].split("   ")[0] == "6,141 samples"
     figures = {line[32:].strip(): line[:32].split() for line in lines[title + 2 :]}
     assert figures["standard error of a score of 0.1, at most"] == ["0.0029", "0.0020"]
-    row = "two nodes so far apart keep their order: 99 % (Theorem 6)"
+    row = "two nodes so far apart keep their order: 99% (Theorem 6)"
     assert figures[row] == ["0.0500", "0.0354"]
     assert max(map(len, lines[2:])) <= 100
     monkeypatch.setenv("COLUMNS", "60")

@@ -68,7 +68,7 @@ def test_content_by_hand() -> None:
 
 
 def test_intervals_hold_what_they_should() -> None:
-    """95 % intervals of the mean of normal values: they miss in some 5 % of runs.
+    """95% intervals of the mean of normal values: they miss in some 5% of runs.
 
     Of 200 runs so many miss as a binomial says: 4 to 22 with probability above 0.998, which leaves
     room for the percentile interval's being a little narrow at 80 values.

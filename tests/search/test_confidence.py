@@ -43,7 +43,7 @@ def test_half_widths_are_the_formulas() -> None:
 
 @pytest.mark.parametrize("measure", TWINS)
 def test_intervals_cover_the_truth(graph: Graph, tmp_path: Path, measure: str) -> None:
-    """40 independent indexes x 62 of 435 pairs at a level of 80 %, by each bound.
+    """40 independent indexes x 62 of 435 pairs at a level of 80%, by each bound.
 
     Pairs of one index are dependent, so the number of indexes counts: the mean of 40 shares, each
     of which lies in [0, 1] and is 0.8 or more on average, is below 0.8 - sqrt(ln(1e9) / 80), 0.29,

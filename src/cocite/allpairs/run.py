@@ -216,7 +216,7 @@ class AllPairs:
             where += f" and {4 + self.dtype.itemsize} bytes per score kept, twice"
         share = 100 * self.core.links.columns.size / max(size * size, 1)
         return (
-            f"{size:,} rows for {self.graph.nodes:,} nodes, {share:.2g} % full, {self.products} "
+            f"{size:,} rows for {self.graph.nodes:,} nodes, {share:.2g}% full, {self.products} "
             f"products, {self.precision} precision: {where} on {self.threads} threads"
         )
 

@@ -96,7 +96,7 @@ class Pace:
         return self._mean < _QUICK
 
     def took(self, seconds: float) -> None:
-        """Record an item's time: processor time on a thread, otherwise clock time."""
+        """Record an item's time: CPU time on a thread, otherwise clock time."""
         alone = self.alone
         self._mean = 0.75 * self._mean + 0.25 * min(seconds, 2 * _QUICK)
         if alone and not self.alone:

@@ -7,7 +7,7 @@ If the graph exceeds memory, walks of single samples read the graph for every st
 Here, a scratch file stores a sample's tokens and records of meetings, 12 bytes each, so a sample
 reads and writes 40 bytes per live token instead. Threads share a block. Samples are byte-identical.
 On cnr-2000, the walk with all tokens in files (``engine/walk_blocks.py``) takes 1.4 to 1.9 times as
-much processor time. Memory is 25 bytes per node per thread, plus a block. Source: Fogaras, Racz, *A
+much CPU time. Memory is 25 bytes per node per thread, plus a block. Source: Fogaras, Racz, *A
 scalable randomized method to compute link-based similarity rank on the web graph*, 2.2.
 """
 

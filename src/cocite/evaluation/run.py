@@ -221,7 +221,7 @@ def evaluate(
     Returns
     -------
     StudyDocument
-        ``to_json()`` and ``rows()`` return every figure with its 95 % interval.
+        ``to_json()`` and ``rows()`` return every figure with its 95% interval.
         ``write("report.html")`` writes a report.
 
     Raises

@@ -9,14 +9,14 @@ the co-neighbors that they find (``evaluation/held_out.py``); with labels, by a 
 evaluate`` on the whole graph. Candidates are selected on half of the pages and measured on the
 other half, which avoids selection bias.
 
-A candidate is level with the best of round 3 if the 95 % interval of their difference includes 0.
+A candidate is level with the best of round 3 if the 95% interval of their difference includes 0.
 The default wins if it is level, otherwise the smallest index. Another candidate replaces it only if
 it is significantly better on both halves; without labels, its lead on the held-out half must exceed
 a fifth of the default's figure, because labels often contradict smaller leads.
 
 Candidates that differ only in query settings share an index. Judgments are stored next to the
 output, so a run with the same settings resumes. The choice depends only on graph, settings and
-seed, unless there is a time limit: the rounds then end at 40, 75 and 100 % of it. Takes about 40
+seed, unless there is a time limit: the rounds then end at 40, 75 and 100% of it. Takes about 40
 builds with a quarter of the samples, 30 with half, and 10 with all.
 """
 

@@ -58,7 +58,7 @@ def unwritable(directory: Path, error: Exception) -> ResourceError:
 
 _log = logging.getLogger("cocite")
 _LARGEST_SPILL = 1 << 60
-"""Only the disk limits spilling; DuckDB's default is 90 % of the free space."""
+"""Only the disk limits spilling; DuckDB's default is 90% of the free space."""
 
 _SCHEME = "^[A-Za-z][A-Za-z0-9+.-]*://"
 _HOST = f"regexp_extract(name, '{_SCHEME}(?:[^/?#@]*@)?([^/?#:]*)', 1)"

@@ -5,7 +5,7 @@ two-column table, an array (pairs, 2), or rows of two. Scores and intervals equa
 queries, whatever the number of threads. If samples are in trees, blocks of pairs are scored
 together, sample by sample (``kernels/pairs.py``).
 
-Blocks, with intervals, take about 40 ns of processor time per pair per sample; single pairs take
+Blocks, with intervals, take about 40 ns of CPU time per pair per sample; single pairs take
 about 0.1 ms each. Memory is 32 bytes per pair and, per thread, 2 to 11 bytes per node and 8 MiB of
 meeting times.
 """

@@ -94,7 +94,7 @@ def evaluate(
     cocite evaluate web.index --labels topics.tsv        one index or several
     cocite evaluate web.graph --labels topics.tsv        every measure on a graph
 
-    Brackets, or ±, show 95 % intervals: how much a figure would vary with other queries.
+    Brackets, or ±, show 95% intervals: how much a figure would vary with other queries.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation import evaluate as run
     from cocite.evaluation.report import figures_target

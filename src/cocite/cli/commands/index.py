@@ -357,7 +357,7 @@ def _column(figures: Figures, failure: float) -> dict[str, str]:
         rows[f"standard error of a score of {score:g}, at most"] = f"{error:.4f}"
     for name, delta in figures.delta.items():
         promise = PROMISES[name]
-        sure = f"{100 * (1 - failure):.4g} %"
+        sure = f"{100 * (1 - failure):.4g}%"
         rows[f"{promise.text}: {sure} (Theorem {promise.theorem})"] = f"{delta:.4f}"
     return rows
 

@@ -168,7 +168,7 @@ def _render(
             "total": document.total,
             "surely": document.surely,
             "sharpen": view.sharpen_of(index, document, state),
-            "confidence": f"{100 * document.confidence:g} %",
+            "confidence": f"{100 * document.confidence:g}%",
             "map_href": state.reasons(None).href("/map"),
             "reasons": reasons,
             "left": left,

@@ -173,7 +173,7 @@ class PackedBuilder(TreesBuilder):
 def _together(links: Links, part: PartPlan, means: Resources, node: int) -> int:
     """Return how many samples share a scan of the links, given ``node`` scratch bytes per node."""
     # With the links in memory, scans cost less than the state that more samples write: a build of
-    # cnr-2000 took 15 % longer with all 100 samples together than with 16.
+    # cnr-2000 took 15% longer with all 100 samples together than with 16.
     disk = means.disk if links.nbytes > available() else 0
     return samples_together(part.settings[SAMPLES], links.nodes, disk, node)
 

@@ -6,7 +6,7 @@ Nodes are the paths of all pages in the folder. Every link is a row, so ``--coun
 counts repeated links. Absolute links are internal if they begin with the published site's URL:
 ``--site``, or the URL on which most canonical links of sampled pages agree. A page whose canonical
 link or ``refresh`` leads to another page of the folder is an alias of that page. ``--links main``
-excludes navigation: links in navigation elements, and links to pages that 90 % of the site's pages
+excludes navigation: links in navigation elements, and links to pages that 90% of the site's pages
 (at least ten) link to.
 """
 
