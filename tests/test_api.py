@@ -103,5 +103,5 @@ def test_command_evaluation(tmp_path: Path, shell: Shell, monkeypatch: pytest.Mo
     for bad in wrong:
         with pytest.raises(UsageError):
             cocite.evaluate("i", labels="labels.tsv", **bad)
-    with pytest.raises(UsageError, match="name indexes of one graph, or a graph"):
+    with pytest.raises(UsageError, match="pass a graph, or indexes of the same graph"):
         cocite.evaluate()

@@ -54,7 +54,7 @@ def test_what_is_no_address(text: str) -> None:
         ("sqlite://site.db", "three slashes"),
         ("sqlite:///", "contains no file name"),
         ("sqlite:///:memory:", "contains no file name"),
-        ("duckdb:x#", "no table follows the #"),
+        ("duckdb:x#", "no table name follows the #"),
         ("postgres:web", "postgres://USER@HOST/DATABASE"),
         ("postgres://u:secret@[::1/web", "IPv6"),
     ],

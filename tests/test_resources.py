@@ -54,7 +54,7 @@ def test_sizes_are_read(text: str | int, size: int) -> None:
 def test_what_is_no_size_is_refused(text: str | int) -> None:
     with pytest.raises(UsageError) as caught:
         parse_size(text)
-    assert str(caught.value) == f"{text!r} is not a size; write it like 600MB, 4GB or 1.5GiB"
+    assert str(caught.value) == f"{text!r} is not a size; write a size like 600MB, 4GB or 1.5GiB"
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_what_is_given_is_for_the_whole_process(monkeypatch: pytest.MonkeyPatch)
     assert Resources.checked(1, "60MB").total == 60_000_000
     assert budget("5MB") == 0  # and whatever takes memory refuses that
     assert format_least(7_990_000) == "60 MB"
-    assert short_of(8_000_000).startswith("60 MB may be used")
+    assert short_of(8_000_000).startswith("the limit is 60 MB")
 
 
 # -- the value -----------------------------------------------------------------------------
@@ -244,7 +244,7 @@ def test_refined_memory(graph: Graph, tmp_path: Path, monkeypatch: pytest.Monkey
     whole = opened().related("11", refine=True)
     assert opened(threads=1, memory="100MB").related("11", refine=True) == whole
     assert made == [3, 1]
-    with pytest.raises(ResourceError, match=r"memory; 50 kB may be used.*--memory"):
+    with pytest.raises(ResourceError, match=r"memory; the limit is 50 kB.*--memory"):
         opened(memory="50kB").related("11", refine=True)
     assert len(made) == 2
     with pytest.raises(UsageError, match="threads is 0"):

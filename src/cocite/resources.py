@@ -52,7 +52,7 @@ def parse_size(text: str | int) -> int:
     unit = match[2].lower() if match else ""
     size = float(match[1]) * (_UNITS | _BINARY_UNITS)[unit] if match else 0.0
     if not 1 <= size < 2**63:
-        raise UsageError(f"{text!r} is not a size; write it like 600MB, 4GB or 1.5GiB")
+        raise UsageError(f"{text!r} is not a size; write a size like 600MB, 4GB or 1.5GiB")
     return int(size)
 
 
@@ -200,8 +200,8 @@ def database_memory(memory: int) -> int:
 def short_of(memory: int) -> str:
     """Return the end of a message on a budget of ``memory`` bytes, which is too small."""
     return (
-        f"{format_total(memory)} may be used and {format_size(available())} are free. Give more "
-        "with --memory"
+        f"the limit is {format_total(memory)}, and {format_size(available())} are free. Raise "
+        "the limit with --memory"
     )
 
 

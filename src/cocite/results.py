@@ -235,13 +235,13 @@ class NodeTable(Writable):
         """Return a ``pandas.DataFrame``."""
         from cocite.extras import need
 
-        return need("pandas", "a table of pandas", "pandas").DataFrame(self._columns())
+        return need("pandas", "a pandas table", "pandas").DataFrame(self._columns())
 
     def to_polars(self) -> Any:
         """Return a ``polars.DataFrame``, with names as in :meth:`to_arrow`."""
         from cocite.extras import need
 
-        return need("polars", "a table of polars", "polars").DataFrame(self._plain())
+        return need("polars", "a polars table", "polars").DataFrame(self._plain())
 
     def to_arrow(self) -> Any:
         """Return a ``pyarrow.Table``; names are text unless all are integers."""

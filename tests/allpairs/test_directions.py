@@ -84,7 +84,7 @@ def test_weights_go_along(tmp_path: Path) -> None:
     found = cocite.exact_simrank(graph, direction="any", epsilon=1e-4)
     error = found.convergence.error_bound + 0.6 ** (SWEEPS + 1)
     assert np.abs(found.array() - _walked(rows, 0.6)).max() <= error
-    with pytest.raises(UsageError, match="weights are for in-links"):
+    with pytest.raises(UsageError, match="weights apply to in-links only"):
         cocite.exact_simrank(graph, direction="out", weights=np.ones(graph.edges, np.float32))
 
 
@@ -151,5 +151,5 @@ def test_teleport_compares_one_side(tmp_path: Path, capsys: pytest.CaptureFixtur
     with pytest.raises(UsageError, match="only nodes on the same side"):
         found.similarity("user:1", 1)
     plain = cocite.ingest(_table(), tmp_path / "plain")
-    with pytest.raises(UsageError, match="is not bipartite: omit side"):
+    with pytest.raises(UsageError, match="is not bipartite: omit --side"):
         cocite.exact_simrank(plain, side="item")

@@ -140,7 +140,7 @@ def test_endless_graph_is_refused(make_graph: MakeGraph, decay: float, rank: int
 
 def test_a_rank_that_says_nothing_of_the_scores_is_refused(make_graph: MakeGraph) -> None:
     web = make_graph(pairs_of(ISSUE))
-    message = "truncated to rank 1 may be off by 54, and all scores are between 0 and 1"
+    message = "truncated to rank 1, scores between 0 and 1 may be off by 54"
     with pytest.raises(NotConverged, match=message):
         exact_simrank(web, method="svd", decay=0.99, rank=1)
 

@@ -241,7 +241,10 @@ def test_suites_read_their_data_as_it_is_published(name: str, tmp_path: Path) ->
         ("[data]\nlinks = 3", r"\[data\], links: str was expected, found 3"),
         ("[[method]]\nmeasures = ['x']", "no measure is called 'x'"),
         ("[[method]]\ndirections = ['up']", "direction is 'up'"),
-        ("[[method]]\nsettings = {decay = 2}", "decay is 2; it must be a number between 0 and 1"),
+        (
+            "[[method]]\nsettings = {decay = 2}",
+            "decay is 2; it must be a number above 0 and below 1",
+        ),
         ("[[embedding]]\nkind = 'spectral'", r"\[\[embedding\]\] lacks name"),
         ("[[embedding]]\nname = 'e'\nkind = 'x'", "kind is one of spectral, walks"),
         ("[[blend]]\nname = 'b'\nof = ['x']", "blend b: no method is called x"),

@@ -104,11 +104,13 @@ def test_tuning_is_for_one_side(tmp_path: Path) -> None:
     )
     assert (items.best.measure, items.best.direction) in by_in  # who has bought them
     assert (users.best.measure, users.best.direction) in by_out
-    with pytest.raises(UsageError, match="of a bipartite graph lead to the other side"):
+    with pytest.raises(
+        UsageError, match="but in a bipartite graph, hidden links lead to the other side"
+    ):
         cocite.tune(graph, figure="links@10")
     with pytest.raises(UsageError, match="side is 'book'; it must be user or item"):
         cocite.tune(graph, side="book")
-    with pytest.raises(UsageError, match="is not bipartite: omit side"):
+    with pytest.raises(UsageError, match="is not bipartite: omit --side"):
         cocite.tune(cocite.ingest(_table(1), tmp_path / "plain"), side="user")
     labels = tmp_path / "labels.tsv"
     labels.write_text("".join(f"user:{i}\tg{i % 4}\n" for i in range(80)))

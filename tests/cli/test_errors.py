@@ -42,10 +42,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 MANY = "--threads 99999999999"
 THREADS = "threads is 99999999999; it must be a whole number from 1 to 1,024"
-SOURCE = "name a graph, an index or a file of links, or pass --cache"
-OPEN = "it must be a number between 0 and 1, both excluded"
+SOURCE = "pass a graph, an index, an edge list or --cache"
+OPEN = "it must be a number above 0 and below 1"
 OTHER = "Choose another output, or pass --overwrite"
-FIRST = "must come first: name the"
+FIRST = "must come first: pass the"
 WHOLE = "it must be a whole number, 1 or more, not"
 A_FOLDER = (
     "is a folder with 1 file, such as 1.tsv, and is not a cocite graph or index; it has no HTML "
@@ -60,7 +60,7 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         ("'a file.tsv' a", 2, f"{TO_QUERY} a"),
         ("'a file.tsv'", 2, f"{TO_QUERY} PAGE"),
         ("help relate", 2, "Did you mean related"),
-        ("help related all", 2, "has no commands of its own"),
+        ("help related all", 2, "has no subcommands"),
         ("measures simrnk", 2, "Did you mean simrank?"),
     ],
     "nodes": [
@@ -68,11 +68,15 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         ("why i one tow", 2, "no node is named 'tow'; the nearest name is 'two'"),
         ("related i -- -k", 2, "no node is named '-k'"),
         ("similarity i one ?", 2, "no node is named '?'"),
-        ("related i", 2, "no node is named: name one, or give a page with --draft"),
-        ("why i one", 2, "why needs two nodes, and only 'one' is named"),
-        ("related - -", 2, "cannot hold both links and names"),
-        ("nodes i hack --search hub", 2, "'hack' and --search 'hub' are the same: omit one"),
-        ("related links.tsv tsvs/1.tsv one", 2, "to query several files of links, give a pattern"),
+        ("related i", 2, "no node is given: pass a node, or a draft with --draft"),
+        ("why i one", 2, "why needs two nodes, but only 'one' is given"),
+        ("related - -", 2, "cannot provide both links and names"),
+        (
+            "nodes i hack --search hub",
+            2,
+            "'hack' and --search 'hub' both set the text to search for: omit one",
+        ),
+        ("related links.tsv tsvs/1.tsv one", 2, "To query several edge lists, pass a pattern"),
     ],
     "numbers": [
         ("related i one -k abc", 2, f"Error: Invalid value for '-k': {WHOLE} 'abc'"),
@@ -93,7 +97,7 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         ),
         ("index g -o x --measure simrank --length 16", 2, "length is 16"),
         ("index g -o x --memory lots", 2, "'lots' is not a size"),
-        ("ingest links.tsv -o x --memory x", 2, "'x' is not a size; write it like 600MB"),
+        ("ingest links.tsv -o x --memory x", 2, "'x' is not a size; write a size like 600MB"),
         ("ingest links.tsv -o x --threads 0", 2, "Invalid value for '--threads'"),
         (f"ingest links.tsv -o x {MANY}", 2, THREADS),
         (f"index g -o x {MANY}", 2, THREADS),
@@ -116,7 +120,7 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         ("similarity i one two --format gexf", 2, "'gexf' is not one of"),
         ("info g --format xml", 2, "Invalid value for '--format'"),
         ("ingest links.tsv -o x --delimiter x", 2, "Invalid value for '--delimiter'"),
-        ("watch links.tsv --format csv", 2, "lines of text or of JSON"),
+        ("watch links.tsv --format csv", 2, "lines of text or JSON"),
         ("index g -o x --measure pagerank", 2, "no measure is called"),
         ("related i one --max-edgs 1", 2, "'--max-edges'"),
         ("related i one --confidense 1", 2, "'--confidence'"),
@@ -126,7 +130,7 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         (
             "plan g --measure psimrank --time '1 day'",
             2,
-            "'1 day' is not a time; write it like 90s, ",
+            "'1 day' is not a time; write a time like 90s, ",
         ),
     ],
     "options that do not apply": [
@@ -138,11 +142,11 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
             2,
             "--measure is fixed when an index is built",
         ),
-        ("why g one two --measure tfidf", 2, "compares texts: cocite index"),
+        ("why g one two --measure tfidf", 2, "needs an index with texts: cocite index"),
         ("related g one --graph g", 2, "g is a graph itself: omit --graph"),
         ("why g one two --graph g", 2, "g is a graph itself: omit --graph"),
-        ("related links.tsv one --graph g", 2, "links.tsv is a file of links: omit --graph"),
-        ("index g -o x --refine", 2, "--refine is only for simrank without"),
+        ("related links.tsv one --graph g", 2, "links.tsv is an edge list: omit --graph"),
+        ("index g -o x --refine", 2, "--refine stores data that only simrank"),
         (
             "related i one --delay 3",
             2,
@@ -162,12 +166,12 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
     ],
     "inputs": [
         ("related none.tsv x", 1, "Error: none.tsv does not exist"),
-        ("related i-not one", 1, "does not exist. To make a stored index: cocite index GRAPH"),
+        ("related i-not one", 1, "does not exist. To create a stored index: cocite index GRAPH"),
         ("related linsk.tsv x", 1, "Error: linsk.tsv does not exist. Did you mean links.tsv?"),
         (
             "related linkstsv x",
             1,
-            "Did you mean links.tsv? To make a stored index: cocite index GRAPH",
+            "Did you mean links.tsv? To create a stored index: cocite index GRAPH",
         ),
         ("related away/links.tsv x", 1, "away/links.tsv does not exist. Neither does away"),
         ("related nothing* x", 1, "nothing*"),
@@ -175,14 +179,14 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         (
             "info none",
             1,
-            "Error: none does not exist. To make a stored graph: cocite ingest LINKS -o",
+            "Error: none does not exist. To create a stored graph: cocite ingest LINKS -o",
         ),
         ("ingest none -o x", 1, "Error: none: no such file, and no file matches it as a pattern"),
         ("ingest -o x", 2, "Missing argument 'LINKS...'"),
         ("related one i", 2, f"i {FIRST} index, then the nodes"),
         ("similarity one two i", 2, f"i {FIRST} index, then the nodes"),
         ("why one two i", 2, f"i {FIRST} index, then the nodes"),
-        ("related x links.tsv", 2, f"links.tsv {FIRST} file of links, then"),
+        ("related x links.tsv", 2, f"links.tsv {FIRST} edge list, then"),
         ("related empty x", 2, "empty is a folder with no files"),
         ("related tsvs x", 2, f"tsvs {A_FOLDER}"),
         ("nodes tsvs", 2, f"{A_FOLDER}pages or notes either"),
@@ -214,7 +218,7 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         (
             "ingest links.tsv -o x --memory 1MB",
             1,
-            "Error: ingest needs 284 MB of memory; 1 MB may be",
+            "Error: ingest needs 284 MB of memory; the limit is 1 MB",
         ),
     ],
     "drafts": [
@@ -227,19 +231,19 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         (
             "related i --draft draft.txt --skip-unknown --draft-name two",
             2,
-            "a node is named 'two'",
+            "'two' is the name of a node",
         ),
     ],
     "pairs": [
-        ("similarity i one two --pairs pairs.tsv", 2, "'one' is given with --pairs"),
-        ("similarity i one", 2, "name two nodes, A and B, or a file of pairs"),
-        ("similarity i", 2, "name two nodes, A and B, or a file of pairs"),
+        ("similarity i one two --pairs pairs.tsv", 2, "already provides all names: omit 'one'"),
+        ("similarity i one", 2, "pass two nodes, A and B, or a file of pairs"),
+        ("similarity i", 2, "pass two nodes, A and B, or a file of pairs"),
         ("similarity i one two -o x.csv", 2, "--output needs --pairs FILE"),
         ("similarity i one two --overwrite", 2, "--overwrite needs --pairs FILE"),
         ("similarity i --pairs none.tsv", 2, "none.tsv"),
         ("similarity i --pairs pairs.tsv -o x.png", 2, "it must end in one of"),
         ("similarity i --pairs pairs.tsv --append", 2, "--append needs a database table"),
-        ("similarity i --pairs wide.csv --pair-columns 1", 2, "pair columns must be two"),
+        ("similarity i --pairs wide.csv --pair-columns 1", 2, "there must be two pair columns"),
         ("similarity i --pairs wide.csv --pair-columns a,to", 2, "has no column 'a'"),
         ("similarity i --pairs strangers.tsv", 2, "3 of the names are not nodes: 'x'"),
         ("similarity i --pairs pairs.tsv --side user", 2, "is not bipartite"),
@@ -259,8 +263,8 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         ("rank g -o r.xlsx", 2, "ends in '.xlsx'; it must end in one of .parquet"),
         ("all-pairs g -o mine.npy", 1, f"mine.npy exists. {OTHER}"),
         ("rank g -o mine.npy", 1, f"mine.npy exists. {OTHER}"),
-        ("related-all i -o x.odd", 2, "Or name the format with --output-format"),
-        ("related-all i -o - --overwrite", 2, "standard output is neither a file nor a table"),
+        ("related-all i -o x.odd", 2, "Or set the format with --output-format"),
+        ("related-all i -o - --overwrite", 2, "do not apply to standard output"),
         *(
             (
                 f"related-all i -o - --output-format {kind}",

@@ -117,7 +117,7 @@ def test_what_is_replaced_is_called_what_it_is() -> None:
     for verb, kind in (("ingest", "graph"), ("index", "index")):
         said = f"Replace an existing {kind} once the new one is complete. Its directory must hold "
         assert options(verb)["overwrite"] == said + "nothing else."
-    said = "Replace the report and the files beside it, or the table. A symbolic link is refused."
+    said = "Replace the report and the files next to it, or the table. Symbolic links are refused."
     assert options("evaluate")["overwrite"] == said
 
 

@@ -28,7 +28,7 @@ def test_table_has_doubled_column(graph: Path, ask: Ask, monkeypatch: pytest.Mon
     assert lines[title].split("   ")[0] == "6,141 samples"
     figures = {line[32:].strip(): line[:32].split() for line in lines[title + 2 :]}
     assert figures["standard error of a score of 0.1, at most"] == ["0.0029", "0.0020"]
-    row = "two nodes so far apart keep their order: 99% (Theorem 6)"
+    row = "two nodes that differ by this keep their order: 99% (Theorem 6)"
     assert figures[row] == ["0.0500", "0.0354"]
     assert max(map(len, lines[2:])) <= 100
     monkeypatch.setenv("COLUMNS", "60")
@@ -103,7 +103,7 @@ def test_refresh_says_what_it_did_and_info_how_old_samples_are(folder: Path, ask
     assert code == 0
     assert "14 samples\n" in out
     assert f"6 samples from {folder / 'h'}" in out
-    assert f"14 samples stay, 6 are drawn from {folder / 'h'}" in err
+    assert f"14 samples are kept, 6 are drawn from {folder / 'h'}" in err
     code, out, err = ask(*refresh(folder, "--fraction", "0.3"))  # as it was repeated
     assert (code, "redrawn  nothing: the index is up to date with this graph" in out) == (0, True)
     assert f"was already refreshed from this graph ({folder / 'h'}), on 2026-11-20, so" in err
@@ -168,7 +168,9 @@ def test_local_refresh_says_what_it_found_and_info_shows_it(folder: Path, ask: A
     assert (found["refreshes"], found["nodes"], found["checked"]) == (2, 0, 5)
     assert (found["differ"], found["largest_difference"]) == (0, 0)
     _, out, _ = ask("info", folder / "f")
-    assert "; 0.0% of 5 top-10 lists would change, and scores by at most 0.0000\n" in out
+    assert (
+        "; 0.0% of 5 top-10 lists would change, and scores would change by at most 0.0000\n" in out
+    )
 
 
 def test_what_is_refused_says_what_to_do(folder: Path, ask: Ask) -> None:

@@ -130,9 +130,9 @@ def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
     (here / "bad.tsv").write_text("a\tb\nc\n\td\n")
     reply = shell("ingest bad.tsv -o g --bad-rows few", 1)
     assert reply.err == (
-        "Error: bad.tsv has 2 bad rows and 1 good ones: it may not be a list of links, "
-        "or may need other options. The first bad row is line 2: not 2 tab-separated columns: "
-        "'c'. To omit them anyway: --bad-rows all\n"
+        "Error: bad.tsv has 2 bad rows and 1 good ones: it may not be an edge list, or may need "
+        "other options. The first bad row is line 2: not 2 tab-separated columns: 'c'. To omit "
+        "them anyway: --bad-rows all\n"
     )
     reply = shell("ingest bad.tsv -o g --bad-rows all")
     assert reply.err.splitlines() == [

@@ -120,7 +120,9 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
     reply = shell(["related", "my {} links.csv", node, *typed])
     assert "unchanged, so the cached index is used" in reply.err
     reply = shell(["related", "DIR", node, *typed], 2)
-    assert f"DIR is already stored, and is not read again: omit {typed[0]}" in (reply.err)
+    assert (
+        f"DIR is already a stored graph or index, so its links are not read again: omit {typed[0]}"
+    ) in (reply.err)
 
 
 @pytest.mark.parametrize(
@@ -171,8 +173,9 @@ def test_an_index_keeps_its_graph_or_is_not_made(here: Path, shell: Shell) -> No
     (here.parent / "cache").write_text("mine")
     reply = shell("index links.tsv -o my.index", 2)
     assert reply.err.endswith(
-        "Error: the graph of links.tsv cannot be cached, and the index needs it. "
-        "Store it: cocite ingest links.tsv -o DIR, then cocite index DIR\n"
+        "Error: the index needs a stored graph, but the graph of links.tsv "
+        "cannot be cached. Store it first: cocite ingest links.tsv "
+        "-o DIR, then cocite index DIR\n"
     )
     assert not (here / "my.index").exists()
 
@@ -418,7 +421,7 @@ def test_a_folder_that_cannot_be_written_to(here: Path, monkeypatch: pytest.Monk
     with monkeypatch.context() as patched:
         patched.setattr(disk, "make_own_folder", mkdir)
         found = cache.find_or_make("links.tsv", index=False)
-    assert found.why.endswith(" cannot be made: Permission denied")
+    assert found.why.endswith(" cannot be created: Permission denied")
     assert found.temporary is not None
     found.temporary.cleanup()
     assert cache.find_or_make("links.tsv", index=False).made
@@ -536,7 +539,9 @@ def test_reading_options_are_those_of_ingest(here: Path, shell: Shell) -> None:
     reply = shell(["related", "t.csv", "x", "--columns", "who,what"])
     assert "'weight' is ignored (as weights: --weight-column weight)" in reply.err
     reply = shell(["related", found, "x", "--undirected"], 2)
-    assert "is already stored, and is not read again: omit --undirected" in reply.err
+    assert (
+        "is already a stored graph or index, so its links are not read again: omit --undirected"
+    ) in reply.err
 
 
 @pytest.mark.parametrize("name", ["shop.sqlite", "sqlite:///shop.sqlite", "shop.sqlite#orders"])

@@ -173,7 +173,7 @@ def test_a_graph_answers_by_every_measure_of_links(index: Path, ask: Ask) -> Non
     for measure in MEASURES:
         code, _, err = ask("related", index.parent / "g", "one", "--measure", measure)
         assert code == (2 if measure == "tfidf" else 0), err
-        assert (measure == "tfidf") == ("tfidf compares texts: cocite index" in err)
+        assert (measure == "tfidf") == ("tfidf needs an index with texts: cocite index" in err)
 
 
 @pytest.mark.parametrize("columns", [60, 80, 120])
@@ -271,7 +271,7 @@ def test_names_come_from_files_as_editors_write_them(index: Path, tmp_path: Path
     for verb in asked:
         code, _, error = ask(*verb, names)
         assert code == 1
-        assert "is not text in UTF-8 (byte 4); it must contain names, one per line" in error
+        assert "is not UTF-8 text (byte 4); it must contain names, one per line" in error
 
 
 def test_what_closes_an_interval_is_told(tmp_path: Path, shell: Shell) -> None:
@@ -415,7 +415,7 @@ def test_lines_of_json_are_not_called_something_else(
 def test_an_arrow_without_a_blank_is_understood(links: str, tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "draft").write_text("<-a\n-> y\n")
     reply = shell(["related", links, "--draft", "draft"], 2)
-    assert "'<-a' (an arrow has a blank behind it: '<- a')" in reply.err
+    assert "'<-a' (put a blank after the arrow: '<- a')" in reply.err
 
 
 def test_textless_draft(links: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -67,7 +67,7 @@ def test_nodes_without_hits_are_counted_of_all_that_are_asked(
     """None are said where all have some."""
     command = ["related-all", str(index), "-o", str(tmp_path / "x.csv"), "--overwrite"]
     assert main(command) == 0
-    said = "2 nodes; cocite related says why"
+    said = "2 nodes; cocite related INDEX NODE says why"
     assert said in " ".join(capsys.readouterr().out.split())
     reply = shell([*command, "--min-score", "0.99", "--format", "json"])
     assert json.loads(reply.out)["nodes_without_results"] == 5
@@ -96,8 +96,8 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(
         patched.setattr(Journal, "append", append)
         assert main(command) == 130
     assert capsys.readouterr().err.splitlines()[-1] == (
-        f"interrupted; the hits of 2 of 5 nodes are kept in {output}.building: repeat the command "
-        "to continue"
+        f"interrupted; the hits of 2 of 5 nodes are saved in {output}.building: repeat the "
+        "command to continue"
     )
     printed = shell(command)
     assert printed.err == (
@@ -105,7 +105,7 @@ def test_an_interruption_says_what_is_kept_and_how_to_go_on(
         "resuming after 2 finished by an earlier run\n"
     )
     assert "3 of 5 in" in printed.out
-    assert "2 nodes; cocite related says" in " ".join(printed.out.split())
+    assert "2 nodes; cocite related INDEX NODE says" in " ".join(printed.out.split())
     assert "exists. Choose another output, or pass --overwrite" in shell(command, 1).err
 
 

@@ -178,7 +178,7 @@ def test_links_have_titles(here: Path, shell: Shell, monkeypatch: pytest.MonkeyP
 
     def title(*more: str) -> tuple[Any, bool, bool]:
         out, err = shell(["related", "links.tsv", "x", "--format", "json", *more])
-        made, gone = "built from it" in err, "name them with --titles" in err
+        made, gone = "built from it" in err, "pass them with --titles" in err
         return json.loads(out).get("title"), made, gone
 
     named = "--titles", "titles.tsv"
@@ -193,7 +193,7 @@ def test_links_have_titles(here: Path, shell: Shell, monkeypatch: pytest.MonkeyP
     assert "Another title   x" in reply.out
     assert title(*named, "--no-cache")[0] == "Another title"
     for verb in ("related i x", "nodes g"):
-        assert "is not a file of links: omit --titles" in shell([*verb.split(), *named], 2).err
+        assert "is not an edge list: omit --titles" in shell([*verb.split(), *named], 2).err
     assert "none.tsv" in shell("related links.tsv x --titles none.tsv", 1).err
     assert title() == ("Another title", False, False)
     with Path("links.tsv").open("a") as file:
@@ -263,7 +263,7 @@ def test_the_only_title_names_the_page(site: str, shell: Shell, asked: str) -> N
     expected = shell(["related", site, "faq.html", "-k", "3"]).out
     told = shell(["related", site, asked, "-k", "3"])
     assert told.out == expected
-    assert f"{asked!r} is answered as 'faq.html'\n" in told.err
+    assert f"{asked!r} matches 'faq.html'\n" in told.err
     assert main(["why", site, "a.html", asked]) == 0
 
 

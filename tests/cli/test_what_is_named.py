@@ -32,8 +32,8 @@ def test_an_answer_is_no_list_of_links(
     more = ["--titles", "titles.tsv"] * titled
     assert main(["related-all", "links.tsv", "-o", f"all.{ending}", *more]) == 0
     told = said(capsys, 2, "related", f"all.{ending}", "x")
-    what = f"Error: all.{ending} is output of cocite related-all, not a list of links. "
-    assert what + "Name the graph or index that it came from" in told
+    what = f"Error: all.{ending} is output of cocite related-all, not an edge list. "
+    assert what + "Pass the graph or index that it came from" in told
     if ending == "jsonl":
         return
     assert "to use its hits as links: --columns node,related" in told
@@ -53,13 +53,14 @@ def test_guessed_columns_can_be_chosen(here: Path, capsys: pytest.CaptureFixture
     Path("t.csv").write_text("when,who,whom\n2001,ann,bob\n2002,bob,cid\n2003,cid,ann\n")
     told = said(capsys, 0, "ingest", "t.csv", "-o", "g")
     assert (
-        "3 columns of which 1 and 2 are the link (if others are: --columns SOURCE,TARGET)" in told
+        "3 columns, with links from column 1 to column 2 (to choose others: --columns "
+        "SOURCE,TARGET)" in told
     )
     told = said(capsys, 0, "ingest", "t.csv", "-o", "h", "--columns", "who,whom")
-    assert "if others are" not in told
+    assert "to choose others" not in told
     Path("w.csv").write_text("source,target,weight\na,b,1\nb,c,2\n")
     told = said(capsys, 0, "ingest", "w.csv", "-o", "w", "--weight-column", "weight")
-    assert "if others are" not in told
+    assert "to choose others" not in told
 
 
 def test_a_pattern_is_several_files(here: Path, capsys: pytest.CaptureFixture[str]) -> None:

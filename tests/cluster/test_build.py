@@ -201,7 +201,7 @@ def test_same_figures(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.Monk
     assert {"psimrank", "simrank", "xjaccard"} <= set(spread)
     assert "cocitation" not in spread
     index = cocite.build(web, tmp_path / "web.index", measure="cocitation")
-    with pytest.raises(UsageError, match="existing indexes are not built"):
+    with pytest.raises(UsageError, match="only apply when indexes are built"):
         cocite.evaluate(index, labels=labels, cluster=cluster)
 
 

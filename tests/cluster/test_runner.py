@@ -86,7 +86,7 @@ def test_an_actor_that_cannot_be_made_says_why(cluster: Cluster) -> None:
 
 def test_other_versions_are_named(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "__version__", "0.0.7")
-    told = r"has different versions.*here 0\.0\.7.*the same on all"
+    told = r"has different versions.*here 0\.0\.7.*the same versions on all"
     with pytest.raises(ClusterError, match=told):
         cluster._check_versions()
 

@@ -211,11 +211,14 @@ def test_out_links_walk_by_their_weights_too(make_graph: MakeGraph) -> None:
     ("node_weights", "message"),
     [
         (None, "the clock step needs weights, but the links are unweighted. Store the graph with"),
-        (np.ones(3, np.float32), "float32, positive and finite, one for each of 2 nodes"),
-        (np.ones(2), "float32, positive and finite"),
-        (np.array([1, 0], np.float32), "float32, positive and finite"),
-        (np.array([1, np.nan], np.float32), "float32, positive and finite"),
-        (np.array([1, np.inf], np.float32), "float32, positive and finite"),
+        (
+            np.ones(3, np.float32),
+            "must be positive, finite float32 numbers, one for each of 2 nodes",
+        ),
+        (np.ones(2), "positive, finite float32 numbers"),
+        (np.array([1, 0], np.float32), "positive, finite float32 numbers"),
+        (np.array([1, np.nan], np.float32), "positive, finite float32 numbers"),
+        (np.array([1, np.inf], np.float32), "positive, finite float32 numbers"),
     ],
 )
 def test_weights_that_cannot_be_are_refused(node_weights: np.ndarray | None, message: str) -> None:

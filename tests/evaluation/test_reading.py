@@ -76,7 +76,7 @@ def test_labels(tmp_path: Path, graph: Graph) -> None:
     assert (found.nodes.size, found.unknown) == (2, 1)
     whole = read_labels(path, graph.names, separator="")
     assert ("subject.War",) in whole.paths
-    with pytest.raises(InputError, match="labels no node of the graph; it names 'subject"):
+    with pytest.raises(InputError, match=r"labels no node of the graph\. Its names are 'subject"):
         read_labels(path, graph.names, columns=(2, 1))
 
 
@@ -87,11 +87,11 @@ def test_columns_of_labels_are_named(tmp_path: Path, graph: Graph) -> None:
         found = read_labels(path, graph.names, columns, header="yes")
         assert found.paths == (("sea",), ("war",))
         assert "name and label in columns 3 and 2" in found.read
-    with pytest.raises(UsageError, match="has no column 'kind'; it has 'id', 'Topic'"):
+    with pytest.raises(UsageError, match="has no column 'kind'; its columns are 'id', 'Topic'"):
         read_labels(path, graph.names, ("page", "kind"))
-    with pytest.raises(UsageError, match="columns page,topic are titles, but header is no"):
+    with pytest.raises(UsageError, match="columns page,topic are column names, but header is no"):
         read_labels(path, graph.names, ("page", "topic"), header="no")
-    with pytest.raises(UsageError, match="are one column twice"):
+    with pytest.raises(UsageError, match="are the same column"):
         read_labels(path, graph.names, ("page", "3"), header="yes")
     with pytest.raises(UsageError, match="has no column '0'"):
         read_labels(path, graph.names, (0, 1))
@@ -102,7 +102,7 @@ def test_columns_of_labels_are_named(tmp_path: Path, graph: Graph) -> None:
     assert (
         "Parquet, name and label in columns 2 and 1" in read_labels(other, graph.names, (2, 1)).read
     )
-    with pytest.raises(UsageError, match="has no column '3'; it has '1', '2'"):
+    with pytest.raises(UsageError, match="has no column '3'; its columns are '1', '2'"):
         read_labels(other, graph.names, (1, 3))
 
 
@@ -137,7 +137,7 @@ def test_labels_in_doubt_are_asked_about(tmp_path: Path, graph: Graph) -> None:
     with pytest.raises(MalformedRow, match=r"l:2: 3 blank-separated columns, not 2"):
         read_labels(path, graph.names, delimiter="space")
     path.write_text("<html><body>Ship</body></html>\n")
-    with pytest.raises(UsageError, match="is an HTML page; labels are rows of name and label"):
+    with pytest.raises(UsageError, match="is an HTML page; labels must be rows of name and label"):
         read_labels(path, graph.names)
     with pytest.raises(UsageError, match="delimiter is 'dot'; it must be auto or tab"):
         read_labels(path, graph.names, delimiter="dot")
@@ -177,7 +177,7 @@ def test_texts(tmp_path: Path, graph: Graph, kind: str) -> None:
 def test_texts_of_nobody_are_refused(tmp_path: Path, graph: Graph) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "x.txt").write_text("x")
-    with pytest.raises(InputError, match="contains no text named like a node"):
+    with pytest.raises(InputError, match="contains no text with the name of a node"):
         read_texts(tmp_path / "folder", graph.names)
     with pytest.raises(InputError, match="does not exist"):
         read_texts(tmp_path / "nothing", graph.names)

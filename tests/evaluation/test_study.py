@@ -78,7 +78,9 @@ def test_all_figures_are_a_table_too(study: Study, tmp_path: Path, kind: str) ->
 
 
 def test_an_ending_that_figures_do_not_have(study: Study, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"a report ends in \.html, a table .* one of \.parquet"):
+    with pytest.raises(
+        UsageError, match=r"a report must end in \.html, and a table .* one of \.parquet"
+    ):
         StudyDocument(study).write(tmp_path / "x.npy")
     with pytest.raises(UsageError, match="kind is 'npy'; it must be one of parquet, csv"):
         StudyDocument(study).write(tmp_path / "x", kind="npy")
@@ -143,7 +145,7 @@ def test_a_report_says_where_it_comes_from_and_shows_lists(
         f"- date: {found.study.date}",
         f"- command: {shlex.join(['cocite', *typed])}",
         "- labels: labels.tsv: tab-separated, no header",
-        "Sorted by precision@10, the best first.",
+        "Sorted by precision@10, best first.",
     ):
         assert f"\n{line}\n" in text
         assert html.escape(line.removeprefix("- ").partition(": ")[2] or line) in page
@@ -255,17 +257,21 @@ def test_graph_all_measures(web: Path, tmp_path: Path, shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        ([], 2, "name indexes of one graph, or a graph"),
+        ([], 2, "pass a graph, or indexes of the same graph"),
         (["none"], 1, "none: no such file"),
-        (["i", "g", "--labels", "labels.tsv"], 2, "indexes of one graph, or one graph, but not"),
+        (["i", "g", "--labels", "labels.tsv"], 2, "pass either a graph, or indexes"),
         (["i", "--texts", "blank.tsv"], 1, "the 2 texts have no word of two or more letters"),
         (["i"], 2, "an evaluation needs labels or texts"),
         (["i", "--labels", "g"], 1, "is not a file"),
         (["i", "--labels", "labels.tsv", "--label-columns", "2,1"], 1, "labels no node"),
-        (["i", "--labels", "labels.tsv", "--label-columns", "2"], 2, "label columns must be two"),
+        (
+            ["i", "--labels", "labels.tsv", "--label-columns", "2"],
+            2,
+            "there must be two label columns",
+        ),
         (["i", "--labels", "labels.tsv", "--set", "form=x"], 2, "no setting 'form'"),
-        (["i", "--labels", "labels.tsv", "--set", "decay"], 2, "is not NAME=VALUE"),
-        (["i", "--labels", "labels.tsv", "-o", "r.pdf"], 2, "a report ends in .html"),
+        (["i", "--labels", "labels.tsv", "--set", "decay"], 2, "must have the form NAME=VALUE"),
+        (["i", "--labels", "labels.tsv", "-o", "r.pdf"], 2, "a report must end in .html"),
     ],
 )
 def test_errors(
@@ -310,7 +316,7 @@ def test_labels_are_read_as_the_options_say(
     assert "read labels: semicolon-separated, a header ('page', 'topic'; if these" in said
     assert "left out 1 bad row, such as line 7: 1 columns" in said
     refused = shell([*command, "--bad-rows", "few", "--header", "no"], 2).err
-    assert "are titles, but header is no" in refused
+    assert "are column names, but header is no" in refused
     found = cocite.evaluate("i", labels="labels", label_columns=(3, 2), bad_rows="few")
     assert isinstance(found, StudyDocument)
     for page in found.study.examples:

@@ -75,7 +75,7 @@ def test_what_is_chosen_follows_from_the_rounds(graph: Graph) -> None:
         assert "above the default on the held-out pages" in found.reason
     best = cocite.tune(graph, best=True, **FEW)
     assert best.best.name == top.name
-    assert best.reason == "the best on the selecting pages, as requested"
+    assert best.reason == "the best on the selection pages, as requested"
     assert found.by == "coneighbors@10"
     assert found.hidden
     assert found.labels is None
@@ -121,7 +121,7 @@ def test_the_default_is_left_only_for_what_is_ahead_of_it_on_other_pages_too() -
     assert chosen([other, third], {other: ahead, third: level})[0] == usual
     assert chosen([other], {}) == (
         usual,
-        "the default remains: no pages are held out to judge cocitation in",
+        "the default remains: no pages are held out to evaluate cocitation in",
     )
     assert chosen([other], {}, None) == (other, "significantly better than all others")
 
@@ -131,9 +131,9 @@ def test_how_little_a_choice_rests_on_is_told(make_graph: MakeGraph) -> None:
     found = cocite.tune(tiny, measures=["fusion", "cocitation"], directions=["in", "both"])
     assert found.chosen_by <= 8
     assert found.best.name == "fusion both"
-    (note,) = (note for note in found.notes if "rests on" in note)
+    (note,) = (note for note in found.notes if "is based on" in note)
     assert note.startswith(
-        f"the choice rests on {found.chosen_by} pages, and {found.judged_by} oth"
+        f"the choice is based on {found.chosen_by} pages, and evaluated on {found.judged_by} oth"
     )
     assert "--queries 0" in note
 
@@ -181,9 +181,9 @@ def test_run_goes_on(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_plan_without_time_is_left_out(graph: Graph) -> None:
     found = cocite.tune(graph, time=0.001, **FEW)
     assert found.best.name == "fusion both"
-    said = r"round 1 of 3 has until 40% of the time, .* of 0.0 s: (\d+) of its (\d+) candidates are"
+    said = r"round 1 of 3 must end at 40% of the time limit, .* of 0.0 s: (\d+) of its (\d+) candidates are"
     assert re.match(said, found.notes[0])
-    assert "give more with --time" in found.notes[0]
+    assert "allow more with --time" in found.notes[0]
     assert len(found.tried) < len(cocite.tune(graph, **FEW).tried)
 
 
@@ -207,7 +207,9 @@ def test_measures_that_cannot_use_weights_are_left_out(make_graph: MakeGraph) ->
     found = cocite.tune(graph, measures=["cocitation"], unweighted=True)
     assert found.settings.unweighted
     assert found.best.measure == "cocitation"
-    with pytest.raises(UsageError, match="nothing is left to try: cocitation is left out"):
+    with pytest.raises(
+        UsageError, match="there are no candidates left to try: cocitation is left out"
+    ):
         cocite.tune(graph, measures=["cocitation"])
 
 
@@ -226,7 +228,10 @@ def test_an_undirected_graph_is_tuned(make_graph: MakeGraph) -> None:
         ({"fraction": 0.6}, "fraction is 0.6"),
         ({"queries": -1}, "queries is -1; it must be a whole number, 0 or more"),
         ({"samples": 0}, "samples is 0; it must be a whole number, 1 or more"),
-        ({"figure": "precision@10"}, "without labels figure is one of answered, coneighbors@10"),
+        (
+            {"figure": "precision@10"},
+            "figure is 'precision@10'; without labels, it must be one of answered, coneighbors@10",
+        ),
         ({"measures": ["pagerank"]}, "no measure is called 'pagerank'"),
         ({"directions": ["up"]}, "direction is 'up'"),
         ({"time": "soon"}, "'soon' is not a time"),

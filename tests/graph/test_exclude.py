@@ -125,7 +125,7 @@ def test_a_stored_graph_takes_nothing_else(make_graph: MakeGraph, tmp_path: Path
     for more in ({"undirected": True}, {"columns": "2,1"}, {"nodes": "x"}):
         with pytest.raises(UsageError, match="pages can be excluded from it, but options"):
             cocite.ingest(graph.path, tmp_path / "less", exclude_nodes=["hub"], **more)
-    with pytest.raises(UsageError, match="exclude is a single text"):
+    with pytest.raises(UsageError, match="exclude is a single string"):
         cocite.ingest(graph.path, tmp_path / "less", exclude_nodes="hub")
     with pytest.raises(OutputExists):
         cocite.ingest(graph.path, graph.path, exclude_nodes=["hub"])

@@ -180,7 +180,7 @@ def test_it_is_web_like(tmp_path: Path) -> None:
         ({"links": "5"}, "links is '5'; it must be a whole number"),
         ({"seed": -1}, "seed is -1; it must be 0 to 2**64 - 1"),
         ({"seed": 2**64}, "seed is 18446744073709551616; it must be 0 to 2**64 - 1"),
-        ({"names": "urls"}, "names is 'urls'; it must be one of text, integers"),
+        ({"names": "urls"}, "names is 'urls'; it must be text or integers"),
     ],
 )
 def test_wrong_arguments_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:

@@ -185,7 +185,7 @@ def test_parquet_columns_by_title_number(tmp_path: Path, columns: tuple[str | in
 @pytest.mark.parametrize(
     ("query", "columns", "error", "message"),
     [
-        ("1 AS a, 2 AS b", ("a", "x"), UsageError, "has no column 'x'; it has 'a', 'b'"),
+        ("1 AS a, 2 AS b", ("a", "x"), UsageError, "has no column 'x'; its columns are 'a', 'b'"),
         ("1 AS a, 2 AS b", ("a", 1), UsageError, "one column is used twice"),
         ("1 AS a", (), InputError, "has 1 columns; a link needs two"),
         ("1 AS a, 2 AS b WHERE false", (), UnrecognizedInput, "there are no links: .* is empty"),

@@ -67,9 +67,9 @@ def test_columns_that_are_asked_for_are_taken(tmp_path: Path) -> None:
     assert titles_of(titled(tmp_path, content, "t.csv", title_columns=(3, 2)))[1] == "y"
     assert titles_of(titled(tmp_path, content, "t.csv"))[:2] == ["x", "y"]
     for columns, message in (
-        ("id,nobody", "has no column 'nobody'; it has 'name', 'tit"),
-        ("1,1", "are one column twice"),
-        ("id", "it must be two, name and title"),
+        ("id,nobody", "has no column 'nobody'; its columns are 'name', 'tit"),
+        ("1,1", "are the same column"),
+        ("id", "it must be two columns, name and title"),
     ):
         with pytest.raises(UsageError, match=message):
             titled(tmp_path, content, "t.csv", title_columns=columns)
@@ -89,8 +89,8 @@ def test_parquet_has_titles_too(tmp_path: Path) -> None:
     assert titles_of(graph) == ["Alpha", "Beta", None]
     (source,) = graph.store.facts["titles"]["sources"]
     assert source["read_as"] == (
-        "t.parquet: 2 titles, Parquet, of column 'label' for the names in 'page' (if others are: "
-        "--title-columns NAME,TITLE), 1 row without a title"
+        "t.parquet: 2 titles, Parquet, in column 'label' for the names in 'page' (to choose "
+        "others: --title-columns NAME,TITLE), 1 row without a title"
     )
 
 
@@ -104,10 +104,10 @@ def test_first_title_counts(tmp_path: Path, shell: Shell) -> None:
     assert err.splitlines()[1:] == [
         "read t.tsv: 6 titles, tab-separated",
         "read more.tsv: 3 titles, tab-separated",
-        "  skipped titles of 2 names that no node has: 'x', 'y'",
-        "  skipped 3 further titles: each node has its first one",
+        "  skipped titles of 2 names without a node: 'x', 'y'",
+        "  skipped 3 extra titles: each node keeps its first title",
     ]
-    wanted = "3 nodes; skipped 2 of unknown names; skipped 3 further ones of such nodes"
+    wanted = "3 nodes; skipped 2 with unknown names; skipped 3 extra titles of these nodes"
     assert f"titles             {wanted}\n" in out
     assert titles_of(Graph.open(graph)) == ["Alpha", "Beta", "Gamma"]
 
@@ -115,12 +115,22 @@ def test_first_title_counts(tmp_path: Path, shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("content", "file", "error", "message"),
     [
-        ("alpha\nbeta\n", "t.tsv", InputError, "has one column, but titles need two, unlike"),
-        ("a The first one\nb Another\n", "t.txt", InputError, "has one column, but titles need"),
+        (
+            "alpha\nbeta\n",
+            "t.tsv",
+            InputError,
+            "has one column, as in",
+        ),
+        (
+            "a The first one\nb Another\n",
+            "t.txt",
+            InputError,
+            "has one column, as in",
+        ),
         ("a,Alpha\nb,Beta, the second\n", "t.csv", MalformedRow, "t.csv:2: 3 comma-separated col"),
         (b"a\tAlpha\nb\tB\xe9ta\nc\t\xc3\xa9\n", "t.tsv", MalformedRow, "2: bytes that are not"),
-        ("x\tAlpha\ny\tBeta\n", "t.tsv", InputError, "none of the 2 titles is that of a node: no "),
-        ("", "t.tsv", InputError, "has no title"),
+        ("x\tAlpha\ny\tBeta\n", "t.tsv", InputError, "none of the 2 titles belongs to a node: no "),
+        ("", "t.tsv", InputError, "contains no titles"),
         ("a\t" + "x" * 65_536 + "\n", "t.tsv", InputError, "65,536 bytes; the maximum is 65,535"),
         ('{"a": "Alpha"}', "t.json", UnrecognizedInput, "is JSON"),
         ("PAR1xxxx", "t.parquet", InputError, "cannot be read as Parquet"),
@@ -165,7 +175,7 @@ def test_titles_return_but_blanks(tmp_path: Path, titles: dict[int, str], number
     (tmp_path / "t.csv").write_bytes(content.encode())
     options: dict[str, Any] = {"titles": tmp_path / "t.csv", "comment": "", "overwrite": True}
     if not any(wanted.values()):
-        with pytest.raises(InputError, match="has no title"):
+        with pytest.raises(InputError, match="contains no titles"):
             cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", **options)
         return
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", **options)

@@ -173,8 +173,8 @@ def test_what_was_decided_is_reported(tmp_path: Path) -> None:
     graph = read(tmp_path, "from\tto\tweight\n1\t2\t3\n", **WEIGHTED)
     (source,) = graph.store.facts["sources"]
     assert source["read_as"] == (
-        "links.tsv: tab-separated, a header ('from', 'to'; if these are a link: --header no), "
-        "3 columns of which 1 and 2 are the link and 3 its weight"
+        "links.tsv: tab-separated, a header ('from', 'to'; if these are a link: --header no), 3 "
+        "columns, with links from column 1 to column 2 and weights in column 3"
     )
 
 
@@ -252,15 +252,19 @@ def test_decimal_comma_has_advice(tmp_path: Path, sign: str) -> None:
 @pytest.mark.parametrize(
     ("content", "options", "message"),
     [
-        ("a\tb\t1\n", {"weight_column": 2}, r"twice\. The link is in '1' and '2' unless"),
-        ("a\tb\t1\n", {"columns": "1,2", "weight_column": 1}, "columns 1,2,1 has one column twice"),
-        ("a\tb\t1\n", {"weight_column": 4}, "has no column '4'; it has '1', '2', '3'"),
-        ("a\tb\n", {"weight_column": "w"}, "has no column 'w'; it has 'a', 'b'"),
+        ("a\tb\t1\n", {"weight_column": 2}, r"twice\. Links are read from '1' and '2' unless"),
+        (
+            "a\tb\t1\n",
+            {"columns": "1,2", "weight_column": 1},
+            "columns 1,2,1 contains the same column twice",
+        ),
+        ("a\tb\t1\n", {"weight_column": 4}, "has no column '4'; its columns are '1', '2', '3'"),
+        ("a\tb\n", {"weight_column": "w"}, "has no column 'w'; its columns are 'a', 'b'"),
         ("a\tb\n", {"weight_column": " "}, "weight_column is empty"),
-        ("a\tb\n", {"weight_column": "w", "header": "no"}, "w are titles, but header is no"),
-        (PAIR, {"weight_column": "b"}, r"twice\. The link is in 'a' and 'b' unless"),
-        (PAIR, {"weight_column": "x"}, "has no column 'x'; it has 'a', 'b'"),
-        (f"{PAIR}, '3' AS w", {"weight_column": "w"}, "'w' is VARCHAR; weights are numbers"),
+        ("a\tb\n", {"weight_column": "w", "header": "no"}, "w are column names, but header is no"),
+        (PAIR, {"weight_column": "b"}, r"twice\. Links are read from 'a' and 'b' unless"),
+        (PAIR, {"weight_column": "x"}, "has no column 'x'; its columns are 'a', 'b'"),
+        (f"{PAIR}, '3' AS w", {"weight_column": "w"}, "'w' is VARCHAR; weights must be numbers"),
     ],
 )
 def test_columns_that_cannot_be(
@@ -317,7 +321,7 @@ def test_the_command_line_reads_shows_and_verifies_weights(tmp_path: Path, shell
     graph = tmp_path / "g"
     (tmp_path / "links.tsv").write_text("a\tb\t0.5\na\tb\t1\nb\tc\t1200\n")
     out, err = shell(["ingest", tmp_path / "links.tsv", "-o", graph, "--weight-column", "3"])
-    assert "3 columns of which 1 and 2 are the link and 3 its weight" in err
+    assert "3 columns, with links from column 1 to column 2 and weights in column 3" in err
     assert "weights            1.5 to 1200, 1,201.5 in total" in out.splitlines()
     found = json.loads(shell(["info", graph, "--format", "json"]).out)
     assert (found["smallest_weight"], found["largest_weight"]) == (1.5, 1200)

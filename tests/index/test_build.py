@@ -211,7 +211,7 @@ def test_a_budget_that_is_too_small_names_what_is_needed(graph: Graph, tmp_path:
         ({"numbers": range(0)}, "it must be a range of sample numbers"),
         ({"numbers": range(0, 10, 2)}, "it must be a range of sample numbers"),
         ({"numbers": [1, 2]}, "it must be a range of sample numbers"),
-        ({"numbers": range(5, 9), "samples": 5}, "samples is 5: omit it"),
+        ({"numbers": range(5, 9), "samples": 5}, "samples is 5: omit samples"),
         ({"numbers": range(4), "measure": "cocitation"}, "cocitation has no samples"),
         (
             {"numbers": range(4), "measure": "blend:psimrank(samples=7)+simrank"},
@@ -226,7 +226,7 @@ def test_a_budget_that_is_too_small_names_what_is_needed(graph: Graph, tmp_path:
         ({"only_prefix": ["x"], "measure": "compact-simrank"}, "choose --layout trees"),
         ({"only_prefix": "x", "measure": "cocitation"}, "an index of cocitation needs links"),
         ({"only_prefix": "x", "measure": "blend:psimrank+ppr"}, "an index of ppr needs links"),
-        ({"only_prefix": "x", "measure": "simrank", "refine": True}, "Omit it"),
+        ({"only_prefix": "x", "measure": "simrank", "refine": True}, "Omit --refine"),
         ({"only_range": "0/3"}, "only_range is '0/3'; it must be I/COUNT, such as 2/8"),
         ({"only_range": "4/3"}, "only_range is '4/3'"),
         ({"only_range": "2"}, "only_range is '2'"),

@@ -197,7 +197,7 @@ def test_the_budget_decides_the_form(
     assert "on 2 threads, about" in texts[10**8]
     assert "blocks of the graph one after another" in texts[tokens + 8192]
     for memory in (tokens - 1, 20_000):
-        assert "blocks from disk, tokens too: in memory they take" in texts[memory]
+        assert "blocks from disk, and tokens on disk too: in memory they take" in texts[memory]
 
 
 def test_forced_blocks_use_memory_where_they_fit(make_graph: MakeGraph, tmp_path: Path) -> None:
@@ -208,7 +208,9 @@ def test_forced_blocks_use_memory_where_they_fit(make_graph: MakeGraph, tmp_path
     small = planned(graph, 30_000, 3)
     assert small.external
     assert small.cuts == fitting.cuts
-    with pytest.raises(UsageError, match=r"blocks is 2,000; with tokens on disk .* 1,024 at most"):
+    with pytest.raises(
+        UsageError, match=r"blocks is 2,000; with tokens on disk, the maximum is 1,024"
+    ):
         cocite.build(graph, tmp_path / "x", blocks=2000, external=True, measure="psimrank")
     ample = planned(graph, 10**9, external=True)
     assert ample.cuts == ()

@@ -59,5 +59,5 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
 
 
 def test_too_little_memory_is_said(graph: Graph, tmp_path: Path) -> None:
-    with pytest.raises(ResourceError, match=r"transposing .* links takes .* Give more"):
+    with pytest.raises(ResourceError, match=r"transposing .* links takes .* Raise the limit"):
         cocite.build(graph, tmp_path / "x", measure="ppr", direction="in", memory=1000)

@@ -160,7 +160,7 @@ def test_foreign_piece_is_refused(graph: Graph, make_graph: MakeGraph, tmp_path:
     for name, usual, value in different:
         made(name, range(10, 20), **{name: value})
         refused(tmp_path, f"has {name} {usual!r}, .* has {value!r}: only", "a", name)
-    refused(tmp_path, "was built from another graph", "a", "other")
+    refused(tmp_path, "were built from different graphs", "a", "other")
     refused(tmp_path, "has no samples", "a", "exact")
     fixed = "blend:psimrank(samples=4)+simrank(samples=4)"
     cocite.build(graph, tmp_path / "four", measure=fixed)

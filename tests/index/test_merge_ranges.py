@@ -119,7 +119,7 @@ def test_pieces_that_do_not_fit_are_refused(
         ((one, *more, tmp_path / "half"), "are in more than one of"),
         ((one, tmp_path / "small"), "only indexes with the same settings can be merged"),
         ((one, tmp_path / "some"), "contains pages that are not consecutive"),
-        ((one, tmp_path / "foreign"), "was built from another graph"),
+        ((one, tmp_path / "foreign"), "were built from different graphs"),
     ]:
         with pytest.raises(UsageError, match=re.escape(message)):
             cocite.merge(pieces, tmp_path / "joined")

@@ -322,7 +322,7 @@ def test_replaced_index_is_not_refreshed(graphs: list[Graph], tmp_path: Path) ->
 @pytest.mark.parametrize(("measure", "layout"), UNCARRIED)
 def test_uncarried_samples(graphs: list[Graph], tmp_path: Path, measure: str, layout: str) -> None:
     build(graphs[0], tmp_path / "x", measure=measure, layout=layout)
-    with pytest.raises(UsageError, match=rf"layout {layout}, whose samples cannot move"):
+    with pytest.raises(UsageError, match=rf"layout {layout}, whose samples cannot be transferred"):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
 
 
@@ -330,7 +330,7 @@ def test_refresh_refusals_name(graphs: list[Graph], make_graph: MakeGraph, tmp_p
     with pytest.raises(NotAStore):
         cocite.refresh(tmp_path / "nowhere", graphs[1], fraction=0.5, force=True)
     build(graphs[0], tmp_path / "x")
-    with pytest.raises(UsageError, match="date is 'soon'; it must be a day like 2026-11-21"):
+    with pytest.raises(UsageError, match="date is 'soon'; it must be a date such as 2026-11-21"):
         cocite.refresh(tmp_path / "x", graphs[1], date="soon", force=True)
     # It is drawn on disk, and not matched there.
     large = make_graph([("p1", "p2")], [*OLD, *range(400_000)])

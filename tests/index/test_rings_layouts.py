@@ -171,9 +171,13 @@ def test_bits_and_layout_go_together(
     ("layout", "given", "message"),
     [
         ("minhash", {"bits": 4}, "bits is 4, but layout minhash stores whole min-hashes; omit one"),
-        ("sketch", {"bits": 0}, "bits is 0; layout sketch stores 1 to 16 bits of each min-hash"),
+        (
+            "sketch",
+            {"bits": 0},
+            "bits is 0, but layout sketch stores 1 to 16 bits of each min-hash",
+        ),
         (None, {"bits": 17}, "bits is 17; it must be a whole number from 0 to 16"),
-        ("trees", {}, "layout is 'trees'; for xjaccard it is minhash or sketch"),
+        ("trees", {}, "layout is 'trees'; for xjaccard it must be minhash or sketch"),
     ],
 )
 def test_contradictory_options(layout: str | None, given: dict[str, object], message: str) -> None:

@@ -104,23 +104,29 @@ def test_what_is_given_beside_a_file_goes_before_it(
         ("direction = 'in'", "measure is missing"),
         (
             "measure = 'psimrank'\nsample = 3",
-            "'sample' is an unknown key; the keys are measure, direction, layout",
+            "unknown key 'sample'; the keys are measure, direction, layout",
         ),
         ("measure = 'pagerank'", "no measure is called 'pagerank'. Did you mean prank"),
         ("measure = 3", "measure is 3; it must be a string, such as fusion"),
         ("measure = 'psimrank'\ndirection = 'up'", "direction is 'up'; it must be in or out"),
-        ("measure = 'ppr-symmetric'\ndirection = 'in'", "for ppr-symmetric it is any"),
-        ("measure = 'psimrank'\nlayout = 'sketch'", "layout is 'sketch'; for psimrank it is trees"),
+        ("measure = 'ppr-symmetric'\ndirection = 'in'", "for ppr-symmetric it must be any"),
+        (
+            "measure = 'psimrank'\nlayout = 'sketch'",
+            "layout is 'sketch'; for psimrank it must be trees",
+        ),
         ("measure = 'psimrank'\nunweighted = 1", "unweighted is 1; it must be true or false"),
         ("measure = 'psimrank'\nsettings = 1", "write \\[settings\\]"),
-        ("measure = 'psimrank'\n[settings]\nidf = true", "no setting 'idf'; it takes decay"),
+        (
+            "measure = 'psimrank'\n[settings]\nidf = true",
+            "no setting 'idf'; its settings are decay",
+        ),
         (
             "measure = 'psimrank'\n[settings]\nsamples = 0",
             "samples is 0; it must be a whole number",
         ),
         (
             "measure = 'psimrank'\n[settings]\ndecay = 2",
-            "decay is 2; it must be a number between 0",
+            "decay is 2; it must be a number above 0",
         ),
         (
             "measure = 'psimrank'\n[settings]\nhubs = [1]",

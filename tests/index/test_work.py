@@ -190,7 +190,9 @@ def test_fresh_samples_are_work_by_number(graphs: dict[bool, Graph], tmp_path: P
 def test_another_graph_in_its_place_is_refused(graphs: dict[bool, Graph], tmp_path: Path) -> None:
     with prepared(graphs, "trees", tmp_path / "x") as build:
         work = works_of(build)[0]
-    with pytest.raises(UsageError, match=r"is not the graph of this build: the checksums differ"):
+    with pytest.raises(
+        UsageError, match=r"is not the graph that this build started with: the checksums differ"
+    ):
         replace(work, graph=graphs[True].path).links()
     with pytest.raises(NotAStore):
         replace(work, graph=tmp_path / "nowhere").links()

@@ -111,7 +111,7 @@ def test_options_of_the_answer_and_of_the_links() -> None:
         with pytest.raises(UnknownNode, match="'q'"):
             ask(PAIRS, "x", "q")
     index = cocite.build(weighted)
-    with pytest.raises(UsageError, match="measure is given with an index"):
+    with pytest.raises(UsageError, match="an index has a measure of its own"):
         cocite.related(index, "x", measure="psimrank")
     with pytest.raises(UsageError, match="do not apply to a stored graph"):
         cocite.related(weighted, "x", undirected=True)

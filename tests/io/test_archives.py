@@ -104,7 +104,7 @@ def test_an_archive_is_read_as_its_folder(tmp_path: Path, content: bytes) -> Non
     """
     graph = ingested(tmp_path, content, "links.tsv")
     assert set(links(graph)) == FOUND
-    assert source_of(graph)["others"] == {"broken": 1, "to files that are no pages": 1}
+    assert source_of(graph)["others"] == {"broken": 1, "to files that are not pages": 1}
     assert title_of(graph, "index.html") == "Home"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "links.tsv"]
 

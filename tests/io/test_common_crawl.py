@@ -69,5 +69,5 @@ def test_what_does_not_fit_is_named(
 def test_vertices_are_needed(tmp_path: Path) -> None:
     edges = written(tmp_path, VERTICES, EDGES)
     (tmp_path / "cc-main-domain-vertices.txt.gz").unlink()
-    with pytest.raises(InputError, match=r"has no vertices next to it\. Name both"):
+    with pytest.raises(InputError, match=r"there is no vertices file next to .*\. Pass both"):
         cocite.ingest(edges, tmp_path / "out.graph", input_format="common-crawl")

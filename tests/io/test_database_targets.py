@@ -262,7 +262,7 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"cannot be created: .*file is not writable"):
         database_target(f"sqlite:///{tmp_path}/file/x.db#t")
     database_target(f"sqlite:///{tmp_path}/new/x.db#t").write_table([piece()], TYPES)
-    with pytest.raises(UsageError, match="has 3 parts; it must be a table"):
+    with pytest.raises(UsageError, match=r"has 3 parts; it must be TABLE or SCHEMA\.TABLE"):
         database_target(f"sqlite:///{tmp_path}/new/x.db#a.b.c")
     with sqlite3.connect(tmp_path / "new" / "x.db") as other:
         other.execute("PRAGMA user_version = 1")
@@ -353,13 +353,13 @@ def test_every_verb_writes_to_a_database(
 REFUSED = {
     "rank G --to sqlite:///x.db#t -o x.csv": "choose --output or --to",
     "rank G -o x.csv --append": "--append needs a database table",
-    "rank G -o sqlite:///x.db#t": "a database is not a file: name it with --to",
+    "rank G -o sqlite:///x.db#t": "a database is not a file: pass it with --to",
     "rank G --to sqlite:///x.db#t --output-format csv": "a database table has no format",
-    "all-pairs G": "name an output with --output or --to",
-    "related-all G": "name an output with --output or --to",
-    "related-all G -o sqlite:///x.db#t": "a database is not a file: name it with --to",
+    "all-pairs G": "an output is required: pass --output or --to",
+    "related-all G": "an output is required: pass --output or --to",
+    "related-all G -o sqlite:///x.db#t": "a database is not a file: pass it with --to",
     "related-all G -o x.csv --to sqlite:///x.db#t": "to a file or to a database",
-    "related-all G -o - --to sqlite:///x.db#t": "standard output is neither a file nor",
+    "related-all G -o - --to sqlite:///x.db#t": "do not apply to standard output",
     "related-all G -o x.csv --append": "--append needs a database table",
     "related-all G --to nothing#t": "nor a database address",
 }

@@ -85,8 +85,11 @@ def test_named_columns_are_the_link(tmp_path: Path, titles: str, row: str, link:
         graph = read(tmp_path, "\n".join([titles, *rows]), "links.csv", header=header)
         assert links(graph) == wanted
         (source,) = graph.store.facts["sources"]
-        assert f" columns of which {link} are the link" in source["read_as"]
-        hint = " (if others are: --columns SOURCE,TARGET)"
+        assert (
+            f" columns, with links from column {link.replace(' and ', ' to column ')}"
+            in source["read_as"]
+        )
+        hint = " (to choose others: --columns SOURCE,TARGET)"
         assert (hint in source["read_as"]) == (header == "auto")
     columns = ",".join(reversed(link.split(" and ")))
     graph = read(tmp_path, "\n".join([titles, *rows]), "links.csv", columns=columns, header="yes")
@@ -117,7 +120,9 @@ def test_the_weight_is_none_of_the_titled_ends(tmp_path: Path) -> None:
     content = "id,source,target,weight\n1,a,b,2.5\n2,b,c,0.5\n"
     graph = read(tmp_path, content, "links.csv", weight_column="weight")
     assert weights_of(graph) == {("a", "b"): 2.5, ("b", "c"): 0.5}
-    with pytest.raises(UsageError, match=r"twice\. The link is in 'source' and 'target' unless"):
+    with pytest.raises(
+        UsageError, match=r"twice\. Links are read from 'source' and 'target' unless"
+    ):
         read(tmp_path, content, "links.csv", weight_column="target")
 
 
@@ -215,14 +220,14 @@ def test_skipping_is_advised_where_few_rows_are_bad(tmp_path: Path) -> None:
     error = refused(tmp_path, MalformedRow, many)
     assert str(error).endswith(
         "links.tsv:3: not 2 tab-separated columns: 'e'. 7 of the first 9 rows are bad: this may "
-        "not be a list of links, or may need other options. See --delimiter, --columns and "
-        "--header in cocite ingest --help"
+        "not be an edge list, or may need other options. See --delimiter, --columns and --header "
+        "in cocite ingest --help"
     )
     with pytest.raises(InputError, match=r"has 7 bad rows and 2 good ones: .* --bad-rows all"):
         read(tmp_path, many, bad_rows="few")
     assert read(tmp_path, many, bad_rows="all").info().bad_rows == 7
     with pytest.raises(
-        MalformedRow, match=r"'only'\. If it names the columns: --header yes\. A list of"
+        MalformedRow, match=r"'only'\. If it names the columns: --header yes\. An edge list"
     ):
         read(tmp_path, "only\n")
 

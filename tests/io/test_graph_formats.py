@@ -285,7 +285,7 @@ def test_entities_are_refused_unfetched(tmp_path: Path, declared: str, content: 
 
 @pytest.mark.parametrize(("content", "has"), [(GRAPHML, "'w'"), (GEXF, "'weight', 'hits'")])
 def test_a_weight_that_no_link_has_is_named(tmp_path: Path, content: str, has: str) -> None:
-    with pytest.raises(UsageError, match=f"no attribute 'mass' of links; it has {has}"):
+    with pytest.raises(UsageError, match=f"no link attribute 'mass'; it has {has}"):
         read(tmp_path, content, weight_column="mass")
 
 

@@ -57,7 +57,7 @@ def test_urls_lead_where_a_browser_goes(site: MakeFolder) -> None:
     assert source["others"] == {
         "broken": 2,  # GUIDE/x.html and old/
         "malformed": 1,  # //a b.html
-        "to files that are no pages": 1,
+        "to files that are not pages": 1,
         "to other sites": 1,
     }
     assert source["pages"] == 6
@@ -91,12 +91,14 @@ def test_links_are_told_apart_by_their_tags(site: MakeFolder) -> None:
     folder = site({"a.html": page, "f.html": frames} | {f"{x}.html": "" for x in "bcde"})
     found, source = read(folder)
     assert source["links"] == {"a": 3, "area": 1, "frame": 3}
-    assert source["others"] == {"to no web page (mailto: and so on)": 2}
+    assert source["others"] == {"to addresses that are not web pages (mailto: and so on)": 2}
     assert {b for a, b in found if a == "a.html"} == {f"{x}.html" for x in "bcde"}
     found, source = read(folder, link_tags="area,frame")
     assert {(a[0], b[0]) for a, b in found} == {("a", "c"), ("a", "d"), ("f", "a"), ("f", "b")}
-    assert source["others"]["by a, which are not asked for"] == 5
-    with pytest.raises(UsageError, match="link_tags is 'img'; it must be some of a, area, frame"):
+    assert source["others"]["by a, which were not requested"] == 5
+    with pytest.raises(
+        UsageError, match="link_tags is 'img'; it must be one or more of a, area, frame"
+    ):
         read(folder, link_tags=["a", "img"])
 
 
@@ -429,7 +431,7 @@ def test_a_folder_is_a_site_if_it_holds_more_pages_than_tables(site: MakeFolder)
 def test_what_is_no_site_is_refused(site: MakeFolder) -> None:
     folder = site({"a.html": anchors("a.html"), "b\nc.html": ""})
     with pytest.raises(
-        UnrecognizedInput, match=r"a\.html is an HTML page, which .* name their folder"
+        UnrecognizedInput, match=r"a\.html is an HTML page, which .* pass their folder"
     ):
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"))
     with pytest.raises(UnrecognizedInput, match=r"is a file\. HTML is read as a whole site"):

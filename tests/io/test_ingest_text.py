@@ -162,13 +162,13 @@ def test_a_pipe_is_read_once_and_whole(tmp_path: Path, pack: Any) -> None:
         ("\n\n", "is empty"),
         ("\ufeff", "is empty"),
         ("# nothing\n", "has only 1 comment line"),
-        ("# a\n# b\nsource,target\n", "has only 2 comment lines and 1 row of titles"),
+        ("# a\n# b\nsource,target\n", "has only 2 comment lines and 1 header row"),
     ],
 )
 def test_an_input_without_links_is_an_error(tmp_path: Path, content: str, what: str) -> None:
     error = refused(tmp_path, UnrecognizedInput, content)
     file = tmp_path / "links.tsv"
-    assert str(error) == (f"there are no links: {file} {what}. Name files with one link per row")
+    assert str(error) == (f"there are no links: {file} {what}. Pass files with one link per row")
     assert nothing_left(tmp_path)
 
 
@@ -186,8 +186,8 @@ def test_what_was_decided_is_reported(tmp_path: Path) -> None:
     graph = read(tmp_path, "# c\nid,from,to\n\n1,2,3\n", columns=("from", "to"))
     found = source_of(graph)
     assert found["read_as"] == (
-        "links.tsv: comma-separated, a header, 1 comment line, 3 columns of which 2 and 3 are the "
-        "link"
+        "links.tsv: comma-separated, a header, 1 comment line, 3 columns, with links from column "
+        "2 to column 3"
     )
     assert (found["rows"], found["comments"], found["blank_lines"]) == (1, 1, 1)
 

@@ -41,7 +41,7 @@ def test_finds_links(tmp_path: Path, content: str, options: dict[str, Any], want
 def test_weights_are_members_too(tmp_path: Path) -> None:
     graph = read(tmp_path, lines(OBJECTS), weight_column="n")
     assert weights_of(graph) == {("a", "b"): 2, ("b", "7"): 0.5}
-    wanted = "links.tsv: JSON lines, 'source' and 'target' are the link and 'n' its weight"
+    wanted = "links.tsv: JSON lines, links from 'source' to 'target', with the weight 'n'"
     assert source_of(graph)["read_as"] == wanted
 
 

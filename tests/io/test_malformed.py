@@ -162,23 +162,26 @@ def clean(tmp_path: Path, content: bytes) -> bytes:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"columns": ("a", "b")}, "links.tsv has no column 'a'; it has 'x', 'y'"),
-        ({"columns": (1, 3)}, "links.tsv has no column '3'; it has '1', '2'"),
-        ({"columns": (0, 1)}, "links.tsv has no column '0'; it has '1', '2'"),
-        ({"columns": ("x",)}, "columns is x; it must be two, source and target, as in 1,2"),
-        ({"columns": ("x", "x")}, "columns x,x has one column twice"),
+        ({"columns": ("a", "b")}, "links.tsv has no column 'a'; its columns are 'x', 'y'"),
+        ({"columns": (1, 3)}, "links.tsv has no column '3'; its columns are '1', '2'"),
+        ({"columns": (0, 1)}, "links.tsv has no column '0'; its columns are '1', '2'"),
+        (
+            {"columns": ("x",)},
+            "columns is x; it must be two columns, source and target, such as 1,2",
+        ),
+        ({"columns": ("x", "x")}, "columns x,x contains the same column twice"),
         (
             {"columns": ("x", "X")},
-            "links.tsv: one column is used twice. The link is in 'x' and 'x'",
+            "links.tsv: one column is used twice. Links are read from 'x' and 'x'",
         ),
         (
             {"columns": ("1", "01")},
-            "links.tsv: one column is used twice. The link is in '1' and '1'",
+            "links.tsv: one column is used twice. Links are read from '1' and '1'",
         ),
         ({"delimiter": ":"}, "delimiter is ':'; it must be auto or tab or comma or "),
         ({"header": "maybe"}, "header is 'maybe'; it must be auto or yes or no"),
         ({"comment": "//"}, "comment is '//'; it must be one ASCII character, or empty"),
-        ({"memory": "soon"}, "'soon' is not a size; write it like 600MB, 4GB or 1.5GiB"),
+        ({"memory": "soon"}, "'soon' is not a size; write a size like 600MB, 4GB or 1.5GiB"),
     ],
 )
 def test_a_wrong_option_is_named(tmp_path: Path, options: dict[str, Any], message: str) -> None:
@@ -191,9 +194,9 @@ def test_a_wrong_option_is_named(tmp_path: Path, options: dict[str, Any], messag
     [
         ("none", InputError, "none: no such file, and no file matches it as a"),
         ("x" * 300, InputError, "no such file"),
-        (".", InputError, r"without HTML pages or notes; name its edge lists, such as '.*/\*'"),
-        ([], UsageError, "no input: name files of links"),
-        (["-", "-"], UsageError, r"standard input \(-\) is named twice"),
+        (".", InputError, r"without HTML pages or notes; pass its edge lists, such as '.*/\*'"),
+        ([], UsageError, "there is no input: pass edge lists"),
+        (["-", "-"], UsageError, r"standard input \(-\) is given twice"),
     ],
 )
 def test_inputs_that_cannot_be(
@@ -207,7 +210,7 @@ def test_inputs_that_cannot_be(
 
 def test_too_small_a_budget_is_refused(tmp_path: Path) -> None:
     error = refused(tmp_path, ResourceError, "a\tb\n", memory="100MB")
-    assert str(error).startswith("ingest needs 284 MB of memory; 100 MB may be used and ")
+    assert str(error).startswith("ingest needs 284 MB of memory; the limit is 100 MB, and ")
 
 
 def test_full_disk_is_not_blamed_on_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +231,10 @@ def test_a_broken_parquet_file_is_told_in_our_words(tmp_path: Path) -> None:
     for content, told in (
         *((whole[:size], "") for size in range(4, len(whole), few)),
         (whole[:7] + bytes([whole[7] ^ 0xFF]) + whole[8:], ""),
-        (whole[:half], "its end is missing: it is cut, or still being written. Copy it again"),
+        (
+            whole[:half],
+            "its end is missing: it is truncated, or still being written. Copy it again",
+        ),
         (whole[:half] + b"\xff" * 300 + whole[half + 300 :], "it is damaged. Copy it again"),
     ):
         error = refused(tmp_path, InputError, content, "links.parquet")

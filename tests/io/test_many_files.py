@@ -200,7 +200,9 @@ def test_a_file_that_is_damaged_is_named(tmp_path: Path) -> None:
 def test_a_column_that_one_file_lacks_is_named_with_it(tmp_path: Path) -> None:
     paths = many(tmp_path / "many", "parquet")
     parquet(paths[66], rows_of(66), "x TEXT, y TEXT")
-    with pytest.raises(UsageError, match=r"066\.parquet has no column 's'; it has 'x', 'y'"):
+    with pytest.raises(
+        UsageError, match=r"066\.parquet has no column 's'; its columns are 'x', 'y'"
+    ):
         cocite.ingest(paths, tmp_path / "g", columns="s,t")
 
 

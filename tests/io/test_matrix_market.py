@@ -56,7 +56,7 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
     assert sorted(links(graph)) == [("1", "2"), ("2", "1")]
     assert graph.store.facts["sources"][0]["read_as"] == (
         "a.mtx: Matrix Market, rows link to columns, and are numbered from 1; the matrix is "
-        "symmetric, so that all links are both ways"
+        "symmetric, so all links go both ways"
     )
     one_way = read(tmp_path, content.replace("symmetric", "GENERAL"), "a.mtx", undirected=True)
     assert sorted(links(one_way)) == [("1", "2"), ("2", "1")]
@@ -107,7 +107,7 @@ def test_bad_entries_can_be_left_out(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("kind", "column", "message"),
     [
-        ("real general", "4", "has no column '4'; the value of an entry is column 3"),
+        ("real general", "4", "has no column '4'; the values of entries are in column 3"),
         ("pattern general", "3", "pattern general matrix, which has no values to use as weights"),
         ("real skew-symmetric", "3", "has no values to use as weights"),
         ("complex hermitian", "value", "has no values to use as weights"),

@@ -201,7 +201,7 @@ _NO_MATCH = "a row that does not match the columns of its table"
 BAD: list[tuple[bytes, str, str]] = [
     (b"(12,0,'A\\tb',0,0.1,NULL)", "a control character in a name", "a control character"),
     (b"(12,0,'A\xff',0,0.1,NULL)", "bytes that are not UTF-8", "bytes that are not"),
-    (b"(x,0,'A',0,0.1,NULL)", "no whole number where one is meant", "no whole number"),
+    (b"(x,0,'A',0,0.1,NULL)", "not a whole number", "not a whole number"),
     (b"(NULL,0,'A',0,0.1,NULL", _NO_MATCH, "a row that does not match"),
     (b"(12,0,'A')", _NO_MATCH, "a row that does not match"),
     (b"(12,0,'A',0,0.1,NULL,7)", _NO_MATCH, "a row that does not match"),

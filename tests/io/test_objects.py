@@ -291,11 +291,11 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "floats": (
         lambda: pandas.DataFrame({"a": [1.5], "b": [1]}),
         UsageError,
-        "whole numbers from 0",
+        "whole numbers, 0 or more",
     ),
     "days": (lambda: np.array([["2020-01-01"] * 2], "M8[D]"), UsageError, "datetime64"),
     "half nodes": (lambda: np.array([[0.5, 1, 1]]), UsageError, "has the node 0.5"),
-    "nothing": (list, UsageError, "no input: name files of links"),
+    "nothing": (list, UsageError, "there is no input: pass edge lists"),
     "missing": (lambda: [("a", "b"), (None, "b")], InputError, "row 1 .*source is missing"),
     "missing number": (
         lambda: pandas.DataFrame({"a": pandas.array([1, None], dtype="Int64"), "b": [1, 2]}),
@@ -339,19 +339,19 @@ def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
     frame = pandas.DataFrame({"a": ["x"], "b": ["y"], "c": ["z"]})
     square, igraphs = scipy.sparse.csr_array(np.ones((2, 2))), igraph.Graph(2, [(0, 1)])
     wrong: list[tuple[Any, dict[str, Any], str]] = [
-        (frame, {"columns": "a,d"}, "has no column 'd'; it has 'a', 'b', 'c'"),
+        (frame, {"columns": "a,d"}, "has no column 'd'; its columns are 'a', 'b', 'c'"),
         (frame, {"columns": ["a"]}, "it must be two"),
         (frame, {"columns": ["a", "a"]}, "used twice"),
         (frame, {"weight_column": "c"}, "column 'c' contains text"),
         (frame, {"delimiter": "tab"}, "delimiter applies to files"),
         (5, {}, "int contains no links"),
-        (square, {"weight_column": "w"}, "weights are its values: omit columns and weight_c"),
-        (igraphs, {"weight_column": "cost"}, "igraph have no attribute 'cost'"),
+        (square, {"weight_column": "w"}, "its values are the weights: omit columns and weight_c"),
+        (igraphs, {"weight_column": "cost"}, "igraph graph have no attribute 'cost'"),
         (scipy.sparse.csr_array(np.ones((2, 3))), {}, r"shape \(2, 3\)"),
         (square, {"nodes": ["a"]}, "2 nodes, but 1 names"),
         (square, {"nodes": ["a", "a"]}, "two nodes have the same name"),
-        ([("a", "b", 1.5)], {"count_duplicates": True}, "already has weights; omit count_dupl"),
-        (networkx.Graph([(1, 2)]), {"nodes": [1]}, "its nodes are its own"),
+        ([("a", "b", 1.5)], {"count_duplicates": True}, "already has weights: omit count_dupl"),
+        (networkx.Graph([(1, 2)]), {"nodes": [1]}, "it has its own nodes"),
     ]
     for links, options, message in wrong:
         with pytest.raises(UsageError, match=message):

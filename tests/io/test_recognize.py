@@ -65,17 +65,17 @@ OTHERS: list[tuple[str, bytes | str]] = [
     ("JSON", "[" * 100_000),
     ("Pajek", '% made\n*Network x\n*vertices 2\n1 "a"\n2 "b"\n*edges\n1 2\n'),
     ("Graphviz (DOT)", 'strict graph "my web" {\n a -- b\n}\n'),
-    ("a graph of DIMACS, GDF, graph6 or UCINET", "c roads\np sp 3 2\na 1 2 5\na 2 3 6\n"),
-    ("a graph of DIMACS, GDF, graph6 or UCINET", "nodedef>name VARCHAR\na\nb\n"),
-    ("a graph of DIMACS, GDF, graph6 or UCINET", ">>graph6<<A_\n"),
+    ("a DIMACS, GDF, graph6 or UCINET graph", "c roads\np sp 3 2\na 1 2 5\na 2 3 6\n"),
+    ("a DIMACS, GDF, graph6 or UCINET graph", "nodedef>name VARCHAR\na\nb\n"),
+    ("a DIMACS, GDF, graph6 or UCINET graph", ">>graph6<<A_\n"),
     ("a PDF", "%!PS-Adobe-3.0\nshow page\n"),
-    ("data of Python or MATLAB", array()),
-    ("a database of SQLite", database()),
-    ("data of Python or MATLAB", pickle.dumps([("a", "b")])),
+    ("Python or MATLAB data", array()),
+    ("an SQLite database", database()),
+    ("Python or MATLAB data", pickle.dumps([("a", "b")])),
     ("an image", b"\xff\xd8\xff\xe0\0\x10JFIF\0"),
     ("binary data", b"\x7fELF\2\1\1" + bytes(100)),
     ("binary data", NOISE),
-    ("text in another encoding than UTF-8", "Köln\tZürich\nMünchen\tKöln\n".encode("latin-1")),
+    ("text in an encoding other than UTF-8", "Köln\tZürich\nMünchen\tKöln\n".encode("latin-1")),
     ("text with columns between characters of code 1", "a\x01b\nc\x01d\n"),
 ]
 
@@ -112,8 +112,8 @@ def test_every_format_is_tried_here() -> None:
     )
     assert untried == {
         "packed by 7z, rar, lz4, compress or lzip",
-        "a table of Arrow, ORC, Avro or HDF5",
-        "a database of DuckDB",
+        "an Arrow, ORC, Avro or HDF5 table",
+        "a DuckDB database",
     }
 
 
@@ -155,7 +155,7 @@ def test_what_is_stored_by_cocite_is_not_ingested(tmp_path: Path) -> None:
     with pytest.raises(UnrecognizedInput, match=r"is already a stored graph\. Index it"):
         cocite.ingest(path, tmp_path / "h")
     with pytest.raises(
-        UnrecognizedInput, match=r"i is a stored index of cocite\. Query it: cocite related"
+        UnrecognizedInput, match=r"i is a stored cocite index\. Query it: cocite related"
     ):
         cocite.ingest(tmp_path / "i", tmp_path / "h")
     with pytest.raises(UnrecognizedInput, match="is JSON"):

@@ -135,7 +135,7 @@ def test_a_list_chooses_pages_of_a_folder(tmp_path: Path) -> None:
     )
     assert set(links(graph)) == wanted
     source = source_of(graph)
-    assert source["left_out"] == {"listed pages that are not there": 2}
+    assert source["left_out"] == {"listed pages that are missing": 2}
     assert source["others"] == {"to pages that are not listed": 4}
     assert source["pages"] == 2
     assert len(report.read_text().splitlines()) == 3
@@ -162,7 +162,7 @@ def test_a_list_chooses_pages_of_an_archive(tmp_path: Path) -> None:
     }
     source = source_of(graph)
     assert source["others"] == {"to pages that are not listed": 1}
-    assert source["left_out"] == {"listed pages that are not there": 1}
+    assert source["left_out"] == {"listed pages that are missing": 1}
     (tmp_path / "list.txt").write_text("http://b.org/a\n")
     with pytest.raises(UnrecognizedInput, match=r"none of the 1 pages listed in .* is in"):
         cocite.ingest(archive, tmp_path / "h", pages=tmp_path / "list.txt")
@@ -203,7 +203,7 @@ def test_pages_are_fetched_politely(tmp_path: Path, served: Served) -> None:
         *(("/", "/a"), ("/", "/b"), ("/", "/there"), ("/a", "/b"), ("/b", "/"), ("/there", "/a"))
     }
     assert source["left_out"] == {
-        "error of a server, or no answer to show": 1,
+        "server error, or response without a page": 1,
         "file that is not a page": 1,
         "page that robots.txt forbids": 1,
     }
@@ -356,7 +356,7 @@ def test_a_run_has_an_end(trickle: Callable[[bytes], str], monkeypatch: pytest.M
     url = trickle(_OK + b"X: ")
     found = list(fetch.Fetcher(0).fetch([url, url + "/2", url + "/3"]))
     assert [each.url for each in found] == [url, url + "/2", url + "/3"]
-    assert {each.why for each in found} == {"the time of the run was over"}
+    assert {each.why for each in found} == {"the time limit of the run was reached"}
 
 
 def test_whoever_has_enough_waits_for_nothing(

@@ -93,7 +93,7 @@ def test_columns_that_only_their_places_tell_are_said(filled: Filled, tmp_path: 
     address = filled(columns="a TEXT, b TEXT, n FLOAT")
     guessed = cocite.ingest(database=address, output=tmp_path / "g")
     named = cocite.ingest(database=address, output=tmp_path / "h", columns="a,b")
-    hint = " (if others are: --columns SOURCE,TARGET)"
+    hint = " (to choose others: --columns SOURCE,TARGET)"
     assert [hint in source_of(graph)["read_as"] for graph in (guessed, named)] == [True, False]
 
 
@@ -160,8 +160,11 @@ def test_what_is_not_there_is_said_with_what_is(filled: Filled, tmp_path: Path) 
     out = tmp_path / "g"
     for given, message in (
         ({"table": "pages"}, "has no table 'pages'; it has links, others"),
-        ({}, r"has 2 tables: links, others\. Name one, or a query"),
-        ({"table": "others", "columns": "from,y"}, "has no column 'from'; it has 'x', 'y'"),
+        ({}, r"has 2 tables: links, others\. Choose a table, or pass a query"),
+        (
+            {"table": "others", "columns": "from,y"},
+            "has no column 'from'; its columns are 'x', 'y'",
+        ),
     ):
         with pytest.raises(UsageError, match=message):
             cocite.ingest(database=database, output=out, **given)

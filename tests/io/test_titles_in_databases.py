@@ -47,8 +47,8 @@ def test_titles_of_a_table(here: Path, named: str) -> None:
     (source,) = facts["sources"]
     file, column = ("site.db", "title") if kind == "SQLite" else ("site.duckdb", "label")
     assert source["read_as"].startswith(
-        f"{file}{'#pages' * ('#' in named)}: 3 titles, a table of {kind}, of column {column!r} for "
-        "the names in "
+        f"{file}{'#pages' * ('#' in named)}: 3 titles, a table in {kind}, in column {column!r} "
+        "for the names in "
     )
     assert (source["without"], facts["unknown"], facts["strangers"]) == (2, 1, ["d"])
     assert str(here) not in json.dumps(facts)
@@ -85,7 +85,7 @@ def test_columns_and_several_tables(here: Path, capsys: pytest.CaptureFixture[st
     assert main([*command, "--title-columns", "url,url"]) == 2
     assert main([*command, "--title-columns", "URL,title"]) == 0
     said = capsys.readouterr()
-    assert "read site.db#pages: 3 titles, a table of SQLite, of column 'title'" in said.err
+    assert "read site.db#pages: 3 titles, a table in SQLite, in column 'title'" in said.err
     assert titles_of(Graph.open("h")) == WANTED
 
 
@@ -109,7 +109,7 @@ def test_titles_of_a_file_of_links_are_read_when_they_are_named(
         file.write("a\tnew\n")
     with caplog.at_level("WARNING", "cocite"):
         assert told() is None
-    assert "has changed, so titles are read again: name them with --titles sqlite:" in caplog.text
+    assert "has changed, so titles are read again: pass them with --titles sqlite:" in caplog.text
 
 
 @pytest.mark.parametrize(
@@ -121,8 +121,8 @@ def test_titles_of_a_file_of_links_are_read_when_they_are_named(
         ("sqlite:///none.db#pages", InputError, "none.db: no such file"),
         ("sqlite://host/none.db", UsageError, "takes three slashes"),
         ("none.db#pages", InputError, "no such file"),
-        ("blobs.db", InputError, "row 1 has bytes in 'title'; titles are text"),
-        ("floats.db", InputError, "row 1 has 1.5 in 'name'; names of nodes are whole numbers"),
+        ("blobs.db", InputError, "row 1 has bytes in 'title'; titles must be text"),
+        ("floats.db", InputError, "row 1 has 1.5 in 'name'; node names must be whole numbers"),
         ("cut.db#pages", InputError, "cut.db"),
     ],
 )

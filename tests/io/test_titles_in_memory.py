@@ -80,9 +80,9 @@ def test_files_of_titles_and_names_that_are_no_text(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("titles", "more", "told"),
     [
-        (7, {}, "int holds no titles"),
+        (7, {}, "int contains no titles"),
         ([("x", "The X", 1)], {}, "is not a name and its title"),
-        ({"x": ["The X"]}, {}, "a title is text"),
+        ({"x": ["The X"]}, {}, "titles must be text"),
         ({"x": "The X"}, {"title_columns": (1, 2)}, "omit it for a mapping"),
     ],
 )
@@ -92,7 +92,7 @@ def test_what_holds_no_titles(titles: Any, more: dict[str, Any], told: str) -> N
 
 
 def test_titles_of_other_nodes_and_of_what_is_stored(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="none of the 1 titles is that of a node"):
+    with pytest.raises(InputError, match="none of the 1 titles belongs to a node"):
         cocite.ingest(LINKS, titles={"nobody": "Nothing"})
     graph = cocite.ingest(LINKS)
     assert graph.titles is None

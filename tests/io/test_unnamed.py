@@ -197,7 +197,7 @@ BLANKS = ["c ", " c", "  c  "]
 FIELDS = {"text", "adjacency"}
 """Whose fields have blanks around them, which are no part of what is written."""
 NAMED = [family for family in EVERY if family not in ("html", "notes", "mediawiki", "packages")]
-MERGED = "1 name differed from others only by leading or trailing blanks"
+MERGED = "1 name differed from other names only in leading or trailing blanks"
 
 
 @pytest.mark.parametrize("blanks", BLANKS)

@@ -204,15 +204,15 @@ def test_redirects_copies_and_other_files_are_told_apart(tmp_path: Path) -> None
     assert source["others"] == {
         "broken": 2,  # lost and loop1
         "malformed": 1,
-        "to files that are no pages": 1,
-        "to no web page (mailto: and so on)": 1,
+        "to files that are not pages": 1,
+        "to addresses that are not web pages (mailto: and so on)": 1,
         "to pages that were not captured (--keep-external keeps them)": 2,
     }
     assert (source["pages"], source["copies"], source["redirects"]) == (4, 2, 5)
     assert source["left_out"] == {
-        "error of a server, or no answer to show": 1,
+        "server error, or response without a page": 1,
         "file that is not a page": 1,
-        "record that is of no web page (dns: and so on)": 1,
+        "record that is not a web page (dns: and so on)": 1,
     }
     rows = report.read_text().splitlines()
     assert rows[1:] == [

@@ -28,7 +28,7 @@ def test_values_are_of_the_kind_of_their_setting_and_changes_are_checked() -> No
     assert fewer.only((LENGTH, SAMPLES)).to_json() == {"samples": 5}
     with pytest.raises(UsageError, match="samples is 0; it must be a whole number from 1 to 65535"):
         settings.changed(SAMPLES, 0)
-    with pytest.raises(UsageError, match="decay is 2; it must be a number between 0 and 1"):
+    with pytest.raises(UsageError, match="decay is 2; it must be a number above 0 and below 1"):
         PartSettings.checked((DECAY,), {"decay": 2})
 
 

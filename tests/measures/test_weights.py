@@ -155,7 +155,7 @@ def test_weightless_measure_says_so(make_graph: MakeGraph, tmp_path: Path, measu
     graph = make_graph([("a", "b", 2.0), ("c", "b", 1.0)], weight_column="3")
     name = measure.rpartition("+")[2]
     with pytest.raises(
-        UsageError, match=rf"weights, which {name} cannot use. Ignore them with --unw"
+        UsageError, match=rf"weights, which {name} cannot use. Ignore the weights with --unw"
     ):
         cocite.build(graph, tmp_path / "i", measure=measure)
     assert not (tmp_path / "i").exists()

@@ -50,8 +50,12 @@ def test_weights_are_in_the_budget(make_graph: MakeGraph) -> None:
     ("options", "error", "message"),
     [
         ({"blocks": 0}, UsageError, "blocks is 0; it must be a whole number, 1 or more"),
-        ({"memory": 9000}, ResourceError, "needs .* of memory, with any number of blocks; 9 kB"),
-        ({"memory": "1MB", "blocks": 9}, ResourceError, "any number of blocks; 1 MB may be used"),
+        (
+            {"memory": 9000},
+            ResourceError,
+            "needs .* of memory, with any number of blocks; the limit is 9 kB",
+        ),
+        ({"memory": "1MB", "blocks": 9}, ResourceError, "any number of blocks; the limit is 1 MB"),
     ],
 )
 def test_what_cannot_be_is_refused(

@@ -80,7 +80,7 @@ def test_wrong_use_is_refused(make_graph: MakeGraph, web: cocite.Graph) -> None:
     assert hits(weighted, weighted=False).converged
     with pytest.raises(UsageError, match="by is 'rank'; it must be authorities or hubs"):
         hits(web).top(3, "rank")
-    with pytest.raises(ResourceError, match="Give more with --memory"):
+    with pytest.raises(ResourceError, match="Raise the limit with --memory"):
         hits(web, memory=8000)
 
 

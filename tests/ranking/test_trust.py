@@ -96,7 +96,7 @@ def test_removed_nodes_have_neither_trust_nor_mass(make_graph: MakeGraph) -> Non
     [
         ({"trust": ["nobody"]}, UnknownNode, "no node is named 'nobody'"),
         ({"trust": []}, UsageError, "trust must have a finite weight"),
-        ({"trust": "a"}, UsageError, "trust is a single text"),
+        ({"trust": "a"}, UsageError, "trust is a single string"),
         ({"trust": ["end"], "dangling": "remove"}, UsageError, "over the ranked"),
         ({"trust": ["a"], "personalization": ["b"]}, UsageError, "omit personalization"),
         ({"trust": ["a"], "good_fraction": 1.5}, UsageError, "good_fraction"),

@@ -181,7 +181,7 @@ def test_interrupted_batch_resumes_to_bytes(index: Index, tmp_path: Path, after:
     related_all(index, tmp_path / "whole.parquet", 5, threads=2)
     kept = -(-after // 16) * 16
     assert interrupted(index, tmp_path / "x.parquet", least=after, k=5) == [
-        f"the hits of {min(kept, len(index.nodes))} of {len(index.nodes)} nodes are kept in "
+        f"the hits of {min(kept, len(index.nodes))} of {len(index.nodes)} nodes are saved in "
         f"{tmp_path / 'x.parquet.building'}: repeat the command to continue"
     ]
     assert not (tmp_path / "x.parquet").exists()
@@ -261,7 +261,7 @@ def test_names_or_ids_is_decided_when_writing(index: Index, tmp_path: Path) -> N
     [
         ({"k": 0}, "k is 0; it must be a whole number, 1 or more"),
         ({"min_score": -1}, "min_score is -1; it must be a number, 0 or more"),
-        ({"nodes": "alone 1"}, "nodes is a single text; give a list of names"),
+        ({"nodes": "alone 1"}, "nodes is a single string; pass a list of names"),
         ({"color": "red"}, "psimrank has no setting 'color' when asking"),
         ({"threads": 0}, "threads"),
         ({"nodes": ["alone 1", "alone 77"]}, "no node is named 'alone 77'"),

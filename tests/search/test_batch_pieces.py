@@ -209,6 +209,6 @@ def test_command_first(index: Index, tmp_path: Path, capsys: pytest.CaptureFixtu
     told = capsys.readouterr().out
     assert "up to 5 hits per node" in told
     assert main([*command, "--samples", "5"]) == 2
-    assert "--samples is for building an index" in capsys.readouterr().err
+    assert "--samples applies only when building an index" in capsys.readouterr().err
     assert main(["plan", str(find_graph(index.stored).path), "-k", "5"]) == 2
-    assert "-k is for related-all" in capsys.readouterr().err
+    assert "-k requires an index" in capsys.readouterr().err

@@ -134,7 +134,7 @@ def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"confidence": 0}, "confidence is 0; it must be a number between 0 and 1"),
+        ({"confidence": 0}, "confidence is 0; it must be a number above 0 and below 1"),
         ({"confidence": 1.0}, "confidence is 1.0"),
         ({"confidence": "high"}, "confidence is 'high'"),
         (

@@ -350,7 +350,7 @@ def test_what_a_draft_is_read_from() -> None:
     for line in wrong.split("|"):
         with pytest.raises(InputError, match=r"f:2: .* is not a link of a draft: a name"):
             UnseenNode.read(f"Zebra\n{line}\n".encode(), "f")
-    with pytest.raises(InputError, match="not text in UTF-8"):
+    with pytest.raises(InputError, match="not UTF-8 text"):
         UnseenNode.read(b"\xff", "f")
 
 
@@ -373,16 +373,20 @@ def test_what_is_refused(graph_of: Callable[[str | None], Graph]) -> None:
     for links in ([], ["n777"]):
         with pytest.raises(UsageError, match="the draft has no link"):
             index.related_to(links, skip_unknown=True)
-    with pytest.raises(UsageError, match="the index ignores weights: omit them"):
+    with pytest.raises(UsageError, match="the index ignores weights: omit the weights"):
         index.related_to({"n3": 2.0})
-    with pytest.raises(UsageError, match="out is a single text"):
+    with pytest.raises(UsageError, match="out is a single string"):
         index.related_to("n3")
     for link in (("n3", 0), ("n3", "much"), ("n3",), ("n3", math.inf)):
-        with pytest.raises(UsageError, match=r"into has .*; a link is a name, or \(name, weight"):
+        with pytest.raises(
+            UsageError, match=r"into has .*; a link must be a name, or \(name, weight"
+        ):
             index.related_to([], [link])
-    with pytest.raises(UsageError, match="a node is named 'n3': call the draft something else"):
+    with pytest.raises(
+        UsageError, match="'n3' is the name of a node: choose another name for the draft"
+    ):
         index.related_to(["n3"], name="n3")
-    with pytest.raises(UsageError, match="omit refine for a draft"):
+    with pytest.raises(UsageError, match="omit refine"):
         index.related_to(["n3"], refine=True)
     with pytest.raises(UsageError, match="already has a draft"):
         index.with_draft(["n3"]).with_draft(["n4"])
@@ -409,7 +413,7 @@ def test_missing_graph_fails_only_where_needed(make_graph: MakeGraph, tmp_path: 
     walks = cocite.build(graph, tmp_path / "j", measure="psimrank")
     graph.path.rename(graph.path.with_name("elsewhere"))
     assert own.related_to([], ["a"])
-    with pytest.raises(cocite.CociteError, match="Say where it is with --graph"):
+    with pytest.raises(cocite.CociteError, match="Pass its path with --graph"):
         walks.related_to([], ["a"])
     there = cocite.open(tmp_path / "j", graph=graph.path.with_name("elsewhere"))
     assert isinstance(there, Index)

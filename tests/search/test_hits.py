@@ -54,7 +54,7 @@ def test_unknown_name_fails_before_any_work(index: Index, monkeypatch: pytest.Mo
     monkeypatch.setattr(Index, "related", lambda *args, **options: pytest.fail("was asked"))
     with pytest.raises(UnknownNode, match="'none'"):
         index.related_many([1, "none"])
-    with pytest.raises(UsageError, match="nodes is 'ab'; give a list"):
+    with pytest.raises(UsageError, match="nodes is 'ab'; pass a list"):
         index.related_many("ab")
     with pytest.raises(UsageError, match="threads"):
         index.related_many([1], threads=0)

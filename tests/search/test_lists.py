@@ -112,7 +112,7 @@ def test_integer_names_have_prefixes_too(make_graph: MakeGraph) -> None:
 def test_wrong_filters_are_refused(sites: Index, make_graph: MakeGraph) -> None:
     with pytest.raises(UnknownNode, match="nobody"):
         sites.related(PAGE, only=["nobody"])
-    with pytest.raises(UsageError, match="only is a single text"):
+    with pytest.raises(UsageError, match="only is a single string"):
         sites.related(PAGE, only="http://b.org/1")
     with pytest.raises(UsageError, match=r"offset is -1; it must be a whole number, 0 or more"):
         sites.related(PAGE, offset=-1)
@@ -230,9 +230,12 @@ def test_shown_product_order_is_certain_among_candidates(graph: Graph) -> None:
     ("options", "message"),
     [
         ({"order": "rank"}, "order is 'rank'; it must be score or score.pagerank or pagerank"),
-        ({"candidates": 9}, "candidates apply only to orders by PageRank"),
-        ({"ranks": "r.npy"}, "ranks apply only to orders by PageRank"),
-        ({"order": RANK, "candidates": 0}, "candidates is 0; it must be a whole number, 1 or more"),
+        ({"candidates": 9}, "candidates applies only to orders by PageRank"),
+        ({"ranks": "r.npy"}, "ranks applies only to orders by PageRank"),
+        (
+            {"order": RANK, "candidates": 0},
+            "candidates is 0; it must be a whole number, 1 or more",
+        ),
     ],
 )
 def test_wrong_orders_are_refused(index: Index, options: dict[str, Any], message: str) -> None:
@@ -248,7 +251,7 @@ def test_ranks_of_something_else_are_refused(index: Index, tmp_path: Path) -> No
     np.save(tmp_path / "short.npy", np.ones(59))
     refused(tmp_path / "short.npy", "a number for each of 60 nodes")
     np.save(tmp_path / "nan.npy", np.full(60, np.nan))
-    refused(tmp_path / "nan.npy", "a rank is a finite number, 0 or more")
+    refused(tmp_path / "nan.npy", "ranks must be finite numbers, 0 or more")
     (tmp_path / "text.npy").write_text("no array")
     refused(tmp_path / "text.npy", "cannot be read")
     (tmp_path / "some.csv").write_text("node,rank\n3,0.5\n")

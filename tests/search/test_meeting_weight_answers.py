@@ -117,9 +117,9 @@ def test_intervals_leave_room_for_later_meetings(make_graph: MakeGraph) -> None:
 def test_computed_simrank_takes_only_a_decay(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(EDGES, range(12))
     built = cocite.build(graph, tmp_path / "i", measure="simrank", samples=10)
-    with pytest.raises(UsageError, match="support only a decay: give one"):
+    with pytest.raises(UsageError, match="support only a decay: pass a decay"):
         built.related(LINKED, refine=True, meeting_weight="hitting")
-    with pytest.raises(UsageError, match="support only a decay: give one"):
+    with pytest.raises(UsageError, match="support only a decay: pass a decay"):
         built.similarity(LINKED, "4", target_error=0.01, meeting_weight="t<=3")
     assert built.related(LINKED, refine=True, decay=0.5)
     with pytest.raises(UsageError, match="support only a decay"):
@@ -219,5 +219,5 @@ def test_the_command_line_takes_files_names_and_expressions(
     numbers.write_text("0.9\nhalf\n")
     capsys.readouterr()
     assert main(["related", index, LINKED, "--meeting-weight", str(numbers)]) == 1
-    assert "it must contain a number from 0 to 1 for each step" in capsys.readouterr().err
+    assert "the file must contain a number from 0 to 1 for each step" in capsys.readouterr().err
     assert main(["related", index, LINKED, "--meeting-weight", "t<=2", "--decay", "0.5"]) == 2

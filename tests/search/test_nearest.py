@@ -214,6 +214,8 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
     least = 80 * graph.nodes + 24 * 200 + 4096
     build(graph, tmp_path / "c", direction=direction, memory=least)
     assert asked
-    with pytest.raises(ResourceError, match=r"lists of .* nodes need .* Give more with --memory"):
+    with pytest.raises(
+        ResourceError, match=r"lists of .* nodes need .* Raise the limit with --memory"
+    ):
         build(graph, tmp_path / "d", direction=direction, memory=least - 1000)
     assert contents(tmp_path / "a") == contents(tmp_path / "b") == contents(tmp_path / "c")

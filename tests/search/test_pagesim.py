@@ -356,7 +356,7 @@ def test_threads_and_memory_never_change_a_byte(
 
 
 def test_too_little_memory_names_what_is_needed(graph: Graph, tmp_path: Path) -> None:
-    with pytest.raises(ResourceError, match=r"features of .* nodes need .*; 5 kB may be used"):
+    with pytest.raises(ResourceError, match=r"features of .* nodes need .*; the limit is 5 kB"):
         build(graph, tmp_path / "x", memory="5kB")
 
 

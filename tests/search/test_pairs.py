@@ -164,7 +164,7 @@ def test_names_as_they_are_given(make_graph: MakeGraph, tmp_path: Path) -> None:
         ((["3", "x", "y", "x"], ["z", "w", "4", "v"]), {}, "2 of the names are not nodes: 'x'"),
         ((["3"], ["4", "5"]), {}, "a has 1 names and b has 2"),
         (("ab",), {}, "pairs is str"),
-        ((["3"], "4"), {}, "b is a single text"),
+        ((["3"], "4"), {}, "b is a single string"),
         ((np.zeros((2, 3)),), {}, "the shape (2, 3)"),
         (([("3",)],), {}, "row 0 (from 0) is ('3',)"),
         ((3,), {}, "pairs is int"),

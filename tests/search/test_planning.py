@@ -139,9 +139,13 @@ def test_time_and_disk_are_kept_by_what_samples_cost() -> None:
     assert costs.within_bytes(1850) == 21
     assert costs.bytes(21) == 1840
     assert costs.within_seconds(1e9) == 65_535  # the most that an index has
-    with pytest.raises(UsageError, match=r"no sample can be drawn in 0\.4 s: one takes about 0\.5"):
+    with pytest.raises(
+        UsageError, match=r"no sample can be drawn in 0\.4 s: a sample takes about 0\.5"
+    ):
         costs.within_seconds(0.4)
-    with pytest.raises(UsageError, match=r"no sample fits on 1\.01 kB of disk: one takes 40 B"):
+    with pytest.raises(
+        UsageError, match=r"no sample fits in 1\.01 kB of disk space: a sample takes 40 B"
+    ):
         costs.within_bytes(1010)
 
 
@@ -163,10 +167,10 @@ def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"delta": 0.1, "disk": "1GB"}, "delta and disk exclude each other; give one of them"),
+        ({"delta": 0.1, "disk": "1GB"}, "delta and disk exclude each other: pass one of them"),
         ({"samples": 5, "time": 3}, "samples and time exclude each other"),
-        ({"delta": 0}, "delta is 0; it must be a number between 0 and 1"),
-        ({"delta": 0.1, "failure": 1}, "failure is 1; it must be a number between 0 and 1"),
+        ({"delta": 0}, "delta is 0; it must be a number above 0 and below 1"),
+        ({"delta": 0.1, "failure": 1}, "failure is 1; it must be a number above 0 and below 1"),
         (
             {"delta": 0.1, "guarantee": "luck"},
             "guarantee is 'luck'; it must be error or order or recall or prec",
@@ -174,9 +178,12 @@ def test_a_blend_is_planned_by_what_its_components_are_asked_with(graph: Graph) 
         ({"listed": 0}, "listed is 0; it must be a whole number, 1 or more"),
         ({"listed": 400}, "listed is 400; it must be below 400, the number of nodes"),
         ({"guarantee": "order"}, "a guarantee needs delta"),
-        ({"delta": 0.001}, r"needs 15,350,568 samples, .* has at most 65,535.*enough for 0.0154"),
-        ({"disk": "1kB"}, "no sample fits on 1 kB of disk"),
-        ({"time": "soon"}, "'soon' is not a time; write it like 90s, 10min or 2h"),
+        (
+            {"delta": 0.001},
+            r"needs 15,350,568 samples, .* has at most 65,535.*enough for a delta of 0.0154",
+        ),
+        ({"disk": "1kB"}, "no sample fits in 1 kB of disk"),
+        ({"time": "soon"}, "'soon' is not a time; write a time like 90s, 10min or 2h"),
         ({"time": "0s"}, "'0s' is not a time"),
         ({"samples": 0}, "samples is 0"),
         ({"decay": 2}, "decay is 2"),

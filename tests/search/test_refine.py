@@ -278,7 +278,9 @@ MIXED = "blend:0.7*psimrank(hubs=idf,direction=both)+0.3*cocitation(idf=true)"
 
 def test_another_bound_is_refused(index: Index) -> None:
     for ask in (index.related, lambda a, **o: index.similarity(a, 8, **o)):
-        with pytest.raises(UsageError, match=r"intervals of their own, not by hoeffding: omit"):
+        with pytest.raises(
+            UsageError, match=r"compute their own intervals, without hoeffding: omit"
+        ):
             ask(7, refine=True, interval="hoeffding")
 
 
@@ -372,7 +374,7 @@ def test_parts_refined_in_different_ways_are_not(graph: Graph) -> None:
 @pytest.mark.parametrize("measure", ["psimrank", "cocitation", "simrank(hubs=idf)"])
 def test_only_simrank_is_made_ready(graph: Graph, tmp_path: Path, measure: str) -> None:
     name = "blend:" + measure + "+simrank" if "(" in measure else measure
-    with pytest.raises(UsageError, match=r"--refine \(refine=True\) is only for simrank"):
+    with pytest.raises(UsageError, match=r"--refine \(refine=True\) stores data that only simrank"):
         cocite.build(graph, tmp_path / "i", measure=name, refine=True)
     assert not (tmp_path / "i").exists()
 

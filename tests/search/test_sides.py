@@ -194,7 +194,7 @@ def test_user_advice(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture
         assert main([*verb, "--side", "user"]) == 2
         assert "is not bipartite" in capsys.readouterr().err
         assert main([*verb, "--bipartite"]) == 2
-        assert "is not a file of links: omit --bipartite" in capsys.readouterr().err
+        assert "is not an edge list: omit --bipartite" in capsys.readouterr().err
 
 
 def test_reasons_of_a_pair_do_not_begin_with_the_pair_itself(graph: Graph) -> None:

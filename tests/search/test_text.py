@@ -92,7 +92,7 @@ def test_scores_and_reasons_are_those_of_the_definition(
     chosen = {"words": words, "min_df": min_df, "max_df": max_df}
     output = graph.path.with_suffix(".index")
     if not kept:
-        with pytest.raises(InputError, match="no word of two or more letters is in"):
+        with pytest.raises(InputError, match="no word of two or more letters satisfies"):
             build(graph, output, texts, **chosen)
         return
     index = build(graph, output, texts, **chosen)
@@ -202,7 +202,7 @@ def test_settings_file_and_texts(graph: Graph, tmp_path: Path, texts: dict[str, 
     assert added.measure == "blend:0.5*ppr+0.5*tfidf"
     alone = cocite.build(graph, settings=tmp_path / "t.toml", texts=place)
     assert alone.settings == {"words": 3, "min_df": 1, "max_df": 0.5}
-    with pytest.raises(UsageError, match="specify them with --texts"):
+    with pytest.raises(UsageError, match="pass them with --texts"):
         cocite.build(graph, settings=tmp_path / "t.toml")
 
 
@@ -211,7 +211,10 @@ def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
     with caplog.at_level(logging.WARNING, "cocite"):
         build(graph, tmp_path / "i", told)
     assert "2 texts in " in caplog.text
-    assert "are not for a page of the graph and ignored, for example 'nobody'" in caplog.text
+    assert (
+        "are ignored, because the graph has no page with the name, for example 'nobody'"
+        in caplog.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -219,11 +222,11 @@ def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
     [
         (
             {"text_fraction": 1},
-            "text_fraction is 1.0; it must be a number between 0 and 1, both excluded",
+            "text_fraction is 1.0; it must be a number above 0 and below 1",
         ),
         ({"measure": "tfidf", "text_fraction": 0.5}, "tfidf already sets the weight of texts"),
         ({"measure": "blend:ppr+cocitation"}, r"has no weight for texts: add a component"),
-        ({"measure": "tfidf", "direction": "in"}, "'in'; tfidf uses no links: omit it"),
+        ({"measure": "tfidf", "direction": "in"}, "'in'; tfidf uses no links: omit direction"),
         ({"words": 0}, "words is 0; it must be a whole number from 1 to"),
         ({"only_nodes": ["p0"]}, "to select pages, choose a measure with samples"),
     ],
@@ -240,17 +243,17 @@ def test_what_does_not_go_with_texts_is_refused(
 def test_texts_that_are_missing_or_twice_there_are_refused(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"tfidf compares the texts of pages: .* --texts"):
         cocite.build(graph, tmp_path / "i", measure="tfidf")
-    with pytest.raises(UsageError, match=r"but no texts are given: specify them with --texts"):
+    with pytest.raises(UsageError, match=r"but no texts are given: pass them with --texts"):
         cocite.build(graph, tmp_path / "i", text_fraction=0.5)
     with pytest.raises(
         InputError, match="does not exist; texts must be a folder, a tar archive or"
     ):
         cocite.build(graph, tmp_path / "i", texts=tmp_path / "none")
-    with pytest.raises(InputError, match="contains no text named like a node"):
+    with pytest.raises(InputError, match="contains no text with the name of a node"):
         build(graph, tmp_path / "i", {"nobody": "elk"})
     twice = tmp_path / "t.tsv"
     twice.write_text("p0\telk\np1\tdeer\np0\tdeer\n")
-    with pytest.raises(InputError, match=r"has two texts for 'p0'; a page can have one"):
+    with pytest.raises(InputError, match=r"has two texts for 'p0'; a page can have only one"):
         build(graph, tmp_path / "i", twice)
     assert not (tmp_path / "i").exists()
 
@@ -362,7 +365,10 @@ def test_texts_for_an_index_without_them_are_refused(make_graph: MakeGraph, tmp_
     graph = ring(make_graph, 5)
     cocite.build(graph, tmp_path / "i")
     place = texts_at(tmp_path / "t.tsv", {"p0": "elk"})
-    with pytest.raises(UsageError, match=r"compares no texts: omit them, or build an index"):
+    with pytest.raises(
+        UsageError,
+        match=r"does not compare texts: omit --texts \(texts=\.\.\.\), or build an index",
+    ):
         cocite.refresh(tmp_path / "i", graph, texts=place, force=True)
 
 

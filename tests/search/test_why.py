@@ -312,7 +312,7 @@ def test_trees_need_their_graph_and_say_so(graph: Graph, tmp_path: Path) -> None
     index = cocite.build(graph, tmp_path / "i", samples=20, measure="psimrank")
     found = index.why("one", "two")
     graph = Graph.open(graph.path.rename(tmp_path / "elsewhere"))
-    with pytest.raises(NotAStore, match=r"is not at .*Say where it is with --graph \(graph="):
+    with pytest.raises(NotAStore, match=r"is not at .*Pass its path with --graph \(graph="):
         cocite.open(tmp_path / "i").why("one", "two")
     # What needs no walk needs no graph.
     assert index.why("hub", "other") == Why(0.0, [], 0, 0.0)

@@ -82,8 +82,8 @@ def test_draft_lists_unknown_names_or_refuses_them(server: Server) -> None:
     for wrong, says in (
         ({"out": ["nobody"], "skip_unknown": True}, "the draft has no link"),
         ({"text": "red\t0"}, "is not a link of a draft"),
-        ({"out": "red"}, "it must be a list of texts"),
-        ({"out": ["red"], "name": "blue"}, "a node is named 'blue'"),
+        ({"out": "red"}, "it must be a list of strings"),
+        ({"out": ["red"], "name": "blue"}, "'blue' is the name of a node"),
     ):
         refused = server.post("/v1/related", {"index": "near", **wrong})
         assert (refused.status, says in refused.json["detail"]) == (422, True), refused.body
@@ -122,7 +122,7 @@ def test_indexes_say_what_they_are_and_not_where(server: Server, folder: Path) -
         ("/v1/related?node=%FF", 422, "not UTF-8"),
         ("/v1/related?" + "&".join(["node=red"] * 21), 413, "accepts 20 at once"),
         ("/v1/related?node=" + "x" * 9000, 414, "more than 8,192 bytes"),
-        ("/v1/related?node=" + "x" * 5000, 422, "4,096 are allowed"),
+        ("/v1/related?node=" + "x" * 5000, 422, "the maximum is 4,096"),
         ("/nowhere", 404, "/docs lists"),
         ("/v1/batch", 405, "accepts POST"),
     ],

@@ -139,7 +139,7 @@ def test_texts_are_short_and_have_titles(index: Index) -> None:
         ),
         ("related", {"node": "red", "kk": 1}, "related has no parameter 'kk'"),
         ("related", {}, "node is required"),
-        ("related", {"node": 7}, "node is 7; it must be a list of texts"),
+        ("related", {"node": 7}, "node is 7; it must be a list of strings"),
         ("related", {"node": "red", "min_score": -1}, "min_score is -1"),
         ("why", {"a": ["red", "blue"], "b": "green"}, "a is ['red', 'blue']; it must be a text"),
         ("similarity", {"a": "red", "b": "rad"}, "no node is named 'rad'"),
@@ -194,8 +194,8 @@ def test_resources_are_the_index_and_its_nodes(index: Index) -> None:
     ("uri", "says"),
     [
         ("cocite://node/rad", "no node is named 'rad'"),
-        ("cocite://other", "there is no resource"),
-        ("file:///etc/passwd", "there is no resource"),
+        ("cocite://other", "unknown resource"),
+        ("file:///etc/passwd", "unknown resource"),
     ],
 )
 def test_resource_that_is_none_is_refused(index: Index, uri: str, says: str) -> None:
@@ -253,9 +253,9 @@ def test_mcp_answers_over_http(served: str, index: Index) -> None:
         (["--http", "0.0.0.0:0"], "other machines can reach 0.0.0.0"),
         (["--http", "example"], "--http is 'example'; it must be HOST:PORT"),
         (["--http", "127.0.0.1:99999"], "it must be HOST:PORT"),
-        (["--allow-host", "example.org"], "--allow-host needs --http"),
-        (["--insecure"], "--insecure needs --http"),
-        (["--side", "user"], "--side is part of each query"),
+        (["--allow-host", "example.org"], "--allow-host requires --http"),
+        (["--insecure"], "--insecure requires --http"),
+        (["--side", "user"], "in MCP, side is a parameter of each query"),
         (["--measure", "simrank"], "is fixed when an index is built"),
     ],
 )
@@ -268,4 +268,4 @@ def test_mcp_refuses_what_does_not_fit(place: Path, ask: Ask, words: list[str], 
 def test_mcp_refuses_standard_input_for_links(ask: Ask) -> None:
     code, _, err = ask("mcp", "-")
     assert code == 2
-    assert "name an edge list" in err
+    assert "pass an edge list as a file" in err

@@ -148,11 +148,15 @@ def test_links_are_taken_once_and_by_who_may(asking: Asking, place: Path) -> Non
     ("sent", "status", "says"),
     [
         (b"{", 400, "not JSON"),
-        ({"links": []}, 422, "there are no links"),
+        ({"links": []}, 422, "the request has no links"),
         ({"links": [{"source": "p1"}]}, 422, "missing required field `target` - at `$.links[0]`"),
         ({"links": [{"source": "p1", "target": None}]}, 422, "$.links[0].target"),
         ({"links": [], "to": "web"}, 422, "unknown field `to`"),
-        (body([("p1", "p2", 0.0)]), 422, "links[0].weight is 0; it must be a number from 1e-30"),
+        (
+            body([("p1", "p2", 0.0)]),
+            422,
+            "links[0].weight is 0; it must be a number from 1e-30",
+        ),
         (body([("p1", "p2", 2.5)]), 422, "the index ignores weights"),
         (body([("p1", "p3"), (" ", "p2")]), 422, "links[1].source is empty"),
         (body([("p1", "a\u202eb")]), 422, "links[0].target has U+202E"),
@@ -297,7 +301,7 @@ def test_what_has_no_drafts_takes_no_links(
     index, keys = str(place / "web.index"), place / "keys"
     serve = ["serve", index, "--port", "0", "--accept-links"]
     assert main(serve) == 2
-    assert "a key that may write" in capsys.readouterr().err
+    assert "a key with write access" in capsys.readouterr().err
     _, line = new_key("reader")
     keys.write_text(line + "\n")
     assert main([*serve, "--api-keys", str(keys)]) == 2

@@ -167,7 +167,7 @@ def test_damaged_index_is_refused(server: Server, folder: Path, others: tuple[Pa
     victim.write_bytes(content)
     said = len(server.log)
     put(folder / "served.index", bad)
-    server.until(lambda: sum("old index stays" in line for line in server.log[said:]) == 2)
+    server.until(lambda: sum("keeping the old index" in line for line in server.log[said:]) == 2)
     assert all(generation(server) == before for _ in range(10))
     shutil.rmtree(folder / "served.index")
     assert generation(server) == before  # however often it is looked at: test_load.py

@@ -113,7 +113,7 @@ PAGE_A, PAGE_B = {"name": "a"}, {"name": "b"}
         ("in", None, (("a",), ()), "pagesim", "a leads to b"),
         ("in", None, ((), ("b",)), "pagesim", "b leads to a"),
         ("in", None, ((), ()), "companion", "x is near a, and links to b"),
-        ("none", None, ((), ()), "text", "x a word of both"),
+        ("none", None, ((), ()), "text", "x a word in both texts"),
     ],
 )
 def test_reasons_are_sentences(

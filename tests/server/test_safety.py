@@ -84,7 +84,7 @@ def test_keys_are_read_again(server: Server, keys: tuple[Path, str]) -> None:
     other, line = new_key("other")
     before = file.read_text()
     try:
-        for content, says in (("nonsense\n", "stay in use"), (f"{line}\n", "read again")):
+        for content, says in (("nonsense\n", "keeping the old keys"), (f"{line}\n", "keys reloaded")):
             file.write_text(content)
             said = len(server.log)
             os.kill(server.process.pid, signal.SIGHUP)
@@ -216,7 +216,7 @@ def test_an_address_that_others_reach_needs_keys(folder: Path, shell: Shell) -> 
     index = str(folder / "web.index")
     for host in ("0.0.0.0", "::", "192.0.2.1", "example.org"):
         reply = shell(["serve", index, "--host", host], 2)
-        assert "give keys with --api-keys FILE, or pass --insecure" in reply.err
+        assert "pass keys with --api-keys FILE, or pass --insecure" in reply.err
 
 
 def test_a_port_that_is_taken_is_told(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -229,10 +229,10 @@ def test_a_port_that_is_taken_is_told(folder: Path, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "no index is named"),
+        ([], "there is no index to serve"),
         (["a.index", "b/a.index"], "would both be served as 'a'"),
         (["nowhere.index"], "does not exist"),
-        (["x.index", "--frame-ancestors", "a; script-src *"], "it must be a site"),
+        (["x.index", "--frame-ancestors", "a; script-src *"], "it must be an origin"),
     ],
 )
 def test_a_wrong_start_is_told(

@@ -217,7 +217,9 @@ def test_a_second_builder_is_refused(tmp_path: Path) -> None:
         (first.path / "half").touch()
         with pytest.raises(Busy) as caught:
             make(tmp_path / "s")
-        assert str(caught.value) == (f"another process is building {tmp_path / 's'}; wait for it")
+        assert str(caught.value) == (
+            f"another process is building {tmp_path / 's'}; wait until it is finished"
+        )
         assert (first.path / "half").exists()
     assert names(tmp_path) == []
 

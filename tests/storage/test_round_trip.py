@@ -241,7 +241,7 @@ NOW = module.FORMAT_VERSION
     [
         ({"format": NOW + 1}, "graph", WrongFormat, "Update cocite: a newer release wrote it"),
         ({"format": 1}, "graph", WrongFormat, "Rebuild it with: cocite ingest"),
-        ({}, "index", NotAStore, "To make one from it: cocite index {path} -o OUTPUT"),
+        ({}, "index", NotAStore, "To create an index from it: cocite index {path} -o OUTPUT"),
     ],
 )
 def test_another_format_or_kind_says_what_to_do(
@@ -261,7 +261,7 @@ def test_what_is_no_store_says_how_to_make_one(tmp_path: Path) -> None:
     file.touch()
     (tmp_path / "half.building").mkdir()
     for path, found in (
-        (tmp_path / "no", "does not exist. To make a stored graph: cocite ingest LINKS -o "),
+        (tmp_path / "no", "does not exist. To create a stored graph: cocite ingest LINKS -o "),
         (tmp_path, "has no manifest.json: it is not a stored graph"),
         (file, "is a file; a stored graph is a directory"),
         (tmp_path / "half", "is not finished: it is being built, or its build was interrupted. "),

@@ -54,7 +54,9 @@ def test_late_foreign_file_is_not_lost(tmp_path: Path, monkeypatch: pytest.Monke
         real(first, second)
 
     monkeypatch.setattr(disk, "exchange", late)
-    with pytest.raises(StoreError, match=r"files added to the old one meanwhile are in"):
+    with pytest.raises(
+        StoreError, match=r"files that were added to the old directory meanwhile are in"
+    ):
         make(tmp_path / "s", value=2, overwrite=True)
     monkeypatch.undo()
     assert names(tmp_path / "s.building") == ["thesis"]

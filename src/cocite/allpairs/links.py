@@ -52,7 +52,7 @@ def compared(graph: Graph, options: AllPairsRun, side: str | None) -> range:
     """Return the ids of the compared nodes: all, or one side."""
     if graph.sides is None:
         if side is not None:
-            raise UsageError(f"{graph.path} is not bipartite: omit side")
+            raise UsageError(f"{graph.path} is not bipartite: omit --side (side=...)")
         return range(graph.nodes)
     found = graph.sides.named(side)
     way = {"in": 0, "out": 1}.get(options.direction)
@@ -70,7 +70,7 @@ def checked_weights(
 ) -> NDArray[np.float32] | None:
     """Return float32[edges]: ``weights``, or the weights of the links; None without weights."""
     if weights is not None and options.direction != "in":
-        raise UsageError("weights are for in-links: omit them for other directions")
+        raise UsageError("weights apply to in-links only: omit the weights for other directions")
     if weights is None:
         weights = links.weights
     if weights is None:

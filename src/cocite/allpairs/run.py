@@ -144,7 +144,10 @@ class AllPairs:
         wanted, options = self.options.precision, self.options
         if options.method == "svd":
             if wanted == "single":
-                raise UsageError("svd computes in double precision")
+                raise UsageError(
+                    "--method svd requires double precision: omit --precision "
+                    "single (precision='single')"
+                )
             return np.dtype(np.float64)
         types = {"single": ["float32"], "double": ["float64"]}.get(wanted, ["float32", "float64"])
         share = 0.25 if wanted == "auto" else 1.0
@@ -152,9 +155,12 @@ class AllPairs:
             error = self._bounds(np.dtype(name)).rounding_error()
             if error <= share * options.epsilon:
                 return np.dtype(name)
-        less = "Increase it" if name == "float64" else "Use precision double, or increase it"
+        less = (
+            "Increase epsilon" if name == "float64" else "Use double precision, or increase epsilon"
+        )
         raise UsageError(
-            f"epsilon is {options.epsilon:g}; rounding in {name} may add up to {error:.1e}. {less}"
+            f"epsilon is {options.epsilon:g}, but rounding errors in {name} may reach "
+            f"{error:.1e}. {less}"
         )
 
     def _bounds(self, dtype: np.dtype[Any]) -> Bounds:
@@ -263,9 +269,8 @@ class AllPairs:
         error = change / (1 - options.decay)
         if not error < 1:
             raise NotConverged(
-                f"scores of the links truncated to rank {options.rank} may be off by {error:.2g}, "
-                "and all scores are between 0 and 1. Use a larger --rank, a smaller --decay, or "
-                "another --method"
+                f"with links truncated to rank {options.rank}, scores between 0 and 1 may be off "
+                f"by {error:.2g}. Use a larger --rank, a smaller --decay, or another --method"
             )
         converged = error + rounding <= options.epsilon
         reason = f"rank {options.rank}, checked by one plain step"

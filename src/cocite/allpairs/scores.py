@@ -144,9 +144,9 @@ def iterate(
         growing = bounds.omega > 1 and left >= 1 and sweeps > least_at
         if not made.change < _DIVERGED or ((stuck or last) and growing):
             raise NotConverged(
-                f"diverges with omega {bounds.omega:g}: after {sweeps} sweeps, scores still change "
-                f"by up to {made.change:.2g} per sweep. Use --omega 1 (gauss-seidel), or one below "
-                f"{2 / (1 + bounds.decay):.3g}, which always converges"
+                f"sor diverges with omega {bounds.omega:g}: after {sweeps} sweeps, scores still "
+                f"change by up to {made.change:.2g} per sweep. Use --omega 1 (gauss-seidel), or "
+                f"an omega below {2 / (1 + bounds.decay):.3g}: both always converge"
             )
         converged = left + rounding + pruned <= epsilon
         if converged:

@@ -49,7 +49,8 @@ def _meeting_weight(value: str | list[float]) -> str | list[float]:
         return [float(line) for line in names_in(Path(value))]
     except ValueError as error:
         raise InputError(
-            f"{value}: {error}; it must contain a number from 0 to 1 for each step, one per line"
+            f"{value}: {error}; the file must contain a number from 0 to 1 for each step, one "
+            "per line"
         ) from error
 
 
@@ -59,7 +60,9 @@ def _sample_range(value: str | range) -> range:
         return value
     match = re.fullmatch(r"([0-9]{1,10})(?:\.\.([0-9]{1,10}))?", value)
     if match is None:
-        raise click.BadParameter(f"{value!r} is not a range of numbers; write it as 100..199")
+        raise click.BadParameter(
+            f"{value!r} is not a range of numbers; write a range like 100..199"
+        )
     return range(int(match[1]), int(match[2] or match[1]) + 1)
 
 
@@ -270,13 +273,13 @@ def _remembered(*names: str, **more: Any) -> tuple[Decorator, Callable[[], bool]
 _safe_option, safe_csv = _remembered(
     "--safe-csv",
     is_eager=True,
-    help="In CSV and TSV, put an apostrophe before texts that a spreadsheet would read as "
+    help="In CSV and TSV, put an apostrophe before cells that a spreadsheet would read as "
     "formulas: those that begin with =, +, -, @, a tab or a line break.",
 )
 no_verify, _unverified = _remembered(
     "--no-verify",
-    help="Skip checksum verification of the files that are read. By default, a damaged file is an "
-    "error that names it, not a wrong result.",
+    help="Skip checksum verification of the files that are read. By default, a damaged file "
+    "causes an error that names the file, never a wrong result.",
 )
 
 
@@ -293,7 +296,7 @@ def _formats(names: Sequence[str], more: str = "") -> Decorator:
         default=next(iter(OUTPUTS)),
         show_default=True,
         callback=lambda context, parameter, name: output_called(name, safe=safe_csv()),
-        help=f"How to print the answer: a table for people, the others for programs{more}.",
+        help=f"How to print the answer: a table for people, the other formats for programs{more}.",
     )
     return lambda command: option(_safe_option(command))
 
@@ -303,8 +306,8 @@ format: Decorator = _formats(list(OUTPUTS))
 
 graph_format: Decorator = _formats(
     [*OUTPUTS, *GRAPH_OUTPUTS],
-    "; or a graph that links the listed nodes to those of them that they are near, for Gephi, "
-    "NetworkX or Graphviz",
+    "; or a graph of the listed nodes, with links between related ones, for Gephi, NetworkX or "
+    "Graphviz",
 )
 """The same, for commands whose replies have a graph."""
 
@@ -314,8 +317,8 @@ def overwrite(kind: str) -> Decorator:
     return click.option(
         "--overwrite",
         is_flag=True,
-        help=f"Replace an existing {kind}, if its directory holds nothing else. The old one "
-        "stays until the new one is complete.",
+        help=f"Replace an existing {kind}, if its directory holds nothing else. The old {kind} "
+        "is kept until the new one is complete.",
     )
 
 
@@ -326,7 +329,7 @@ def store(kind: str) -> Decorator:
         "--output",
         required=True,
         metavar="DIR",
-        help=f"The {kind} to make: a directory, or a URL (s3://..., gs://..., file://...), to "
+        help=f"The {kind} to create: a directory, or a URL (s3://..., gs://..., file://...), to "
         f"which the complete {kind} is uploaded.",
     )
 
@@ -403,7 +406,7 @@ def open_partitions(
     if address is None:
         raise UsageError(
             f"{graph} is partitioned: choose a cluster, such as --cluster local:2 for two nodes "
-            "on this machine, or use the graph from which it was made"
+            "on this machine, or use the original graph"
         )
     if cut:
         raise UsageError(f"{graph} is partitioned: omit --blocks, --out-of-core and --staging-url")
@@ -427,7 +430,10 @@ def excluded_in(file: Path | None, links: Iterable[str]) -> list[str] | None:
     if file is None or str(file) != "-":
         return None if file is None else names_in(file)
     if "-" in links:
-        raise UsageError("standard input (-) is given twice, for links and for nodes to exclude")
+        raise UsageError(
+            "standard input (-) is given twice, for links and for nodes to exclude: "
+            "pass one of the two as a file"
+        )
     return _names(sys.stdin.buffer.read(), "standard input")
 
 
@@ -441,7 +447,6 @@ def _names(content: bytes, label: str) -> list[str]:
         lines = content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
         raise InputError(
-            f"{label} is not text in UTF-8 (byte {error.start:,}); it must contain "
-            "names, one per line"
+            f"{label} is not UTF-8 text (byte {error.start:,}); it must contain names, one per line"
         ) from error
     return [name for name in (line.removesuffix("\r") for line in lines) if name]

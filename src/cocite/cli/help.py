@@ -135,7 +135,7 @@ class SectionedCommand(click.Command):
         if settled:
             formatter.write(" (settings: cocite measures NAME)")
             if measure is None:
-                formatter.write(f"\nThose of an index: {ctx.command_path} INDEX --help")
+                formatter.write(f"\nSettings of an index: {ctx.command_path} INDEX --help")
         return formatter.getvalue().rstrip("\n")
 
 

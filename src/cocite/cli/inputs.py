@@ -47,7 +47,7 @@ _GRAPH = takes(
     "_graph",
     only=("measure", "direction", "unweighted"),
     section=_GRAPH_ONLY,
-    measure={"text": "What similar means (see: cocite measures)."},
+    measure={"text": "The measure of similarity (see: cocite measures)."},
     direction={"text": "Which links count.", "unset": "as for cocite index"},
     unweighted={"unset": ""},
     settings={
@@ -133,8 +133,8 @@ def graph_of(
     if lasting and click.get_current_context().meta.get(_TEMPORARY):
         name, file = _called(path)
         raise UsageError(
-            f"the graph of {name} cannot be cached, and the index needs it. Store it: cocite "
-            f"ingest {file} -o DIR, then cocite index DIR"
+            f"the index needs a stored graph, but the graph of {name} cannot be cached. Store it "
+            f"first: cocite ingest {file} -o DIR, then cocite index DIR"
         )
     return made
 
@@ -161,8 +161,8 @@ def stored_of(path: str) -> list[str]:
         if away:
             raise Damaged(
                 f"{path} is stored in {len(parts) - 1:,} blocks, of which {len(away):,} are "
-                f"missing here, such as {away[0]}. Copy them here, or verify each local block "
-                f"separately: cocite verify {parts[0]}"
+                f"missing here, such as {away[0]}. Copy the missing blocks here, or verify each "
+                f"local block separately: cocite verify {parts[0]}"
             )
         return parts
     if not is_links(path):
@@ -172,8 +172,8 @@ def stored_of(path: str) -> list[str]:
     if not found:
         name, file = _called(path)
         raise UsageError(
-            f"{name} is not a stored graph or index, and nothing is cached for it. If it has "
-            f"links, cocite related {file} PAGE builds and caches both"
+            f"{name} is not a stored graph or index, and nothing is cached for it. If {name} "
+            f"contains links, cocite related {file} PAGE builds and caches a graph and an index"
         )
     return found
 
@@ -193,8 +193,8 @@ def refuse_folder(path: str) -> None:
     files = sorted(each.name for each in folder.iterdir() if each.is_file())
     holds = f"{counted(len(files), 'file')}, such as {files[0]}," if files else "no files"
     message = (
-        f"{path} is a folder with {holds} and is not a cocite graph or index; it has no HTML pages "
-        "or notes either. Name such a folder, or a file of links"
+        f"{path} is a folder with {holds} and is not a cocite graph or index; it has no HTML "
+        "pages or notes either. Pass such a folder, or an edge list"
     )
     if files:
         pattern = shlex.quote(str(folder / f"*{Path(files[0]).suffix}"))
@@ -216,8 +216,8 @@ def refuse_unused(
     ):
         if given:
             raise UsageError(
-                f"{path} is not a file of links: omit {flag.split()[0]}. A stored graph gets its "
-                f"{has} from cocite ingest LINKS {flag} -o DIR; an index uses those of its graph"
+                f"{path} is not an edge list: omit {flag.split()[0]}. To store a graph with "
+                f"{has}: cocite ingest LINKS {flag} -o DIR. An index uses the {has} of its graph"
             )
     if source.no_cache and not stored:
         raise UsageError(
@@ -225,7 +225,8 @@ def refuse_unused(
         )
     for name in reading.changed() if reading else ():
         raise UsageError(
-            f"{path} is already stored, and is not read again: omit {flag_of(name, ReadingOptions)}"
+            f"{path} is already a stored graph or index, so its links are not read again: omit "
+            f"{flag_of(name, ReadingOptions)}"
         )
 
 
@@ -339,9 +340,9 @@ def report_inputs(graph: Graph, typed: Callable[[str], str] = str, links: bool =
         some = ", ".join(map(repr, titles["strangers"]))
         more = ", ..." if titles["unknown"] > len(titles["strangers"]) else ""
         names = counted(titles["unknown"], "name")
-        say(f"  skipped titles of {names} that no node has: {some}{more}")
+        say(f"  skipped titles of {names} without a node: {some}{more}")
     if titles["others"]:
-        say(f"  skipped {titles['others']:,} further titles: each node has its first one")
+        say(f"  skipped {titles['others']:,} extra titles: each node keeps its first title")
 
 
 def _report_input(source: dict[str, Any], hint: Callable[[str], None]) -> None:
@@ -369,21 +370,21 @@ def opened(
 
     links, kind, where = is_links(path), kind_of(path), source.where
     if named and kind is None and not links:
-        swapped = kind_of(named[-1]) or ("file of links" if is_links(named[-1]) else None)
+        swapped = kind_of(named[-1]) or ("edge list" if is_links(named[-1]) else None)
         if swapped is not None and named[-1] != "-":
-            raise UsageError(f"{named[-1]} must come first: name the {swapped}, then the nodes")
+            raise UsageError(f"{named[-1]} must come first: pass the {swapped}, then the nodes")
     stored = not links and kind == "graph"
     if not links:
         refuse_unused(path, where, source.reading, stored=stored)
     if (links or stored) and where.graphs:
-        what = "is a file of links" if links else "is a graph itself"
+        what = "is an edge list" if links else "is a graph itself"
         raise UsageError(f"{path} {what}: omit --graph")
     exclude = _left_out(path, where.exclude_nodes, links, named)
     if not links and not stored:
         for name in source.graph.changed():
             raise UsageError(
-                f"--{name} is fixed when an index is built; {path} is not a stored graph. Query "
-                "the graph itself, or build another index"
+                f"--{name} is fixed when an index is built, and {path} is already an index. "
+                "Query its graph instead, or build another index"
             )
         graphs = list(where.graphs)
         return open_index(path, graph=graphs, verify=verifying(), **limits), source.settings
@@ -401,8 +402,8 @@ def _built_for(path: str, source: IndexSource) -> tuple[BuildOptions | None, dic
     chosen, measure = source.graph, find_measure(source.graph.measure or DEFAULT)
     if measure.texts:
         raise UsageError(
-            f"{measure.name} compares texts: cocite index {shlex.quote(path)} --measure "
-            f"{measure.name} --texts FOLDER -o INDEX; then query INDEX"
+            f"{measure.name} needs an index with texts: cocite index {shlex.quote(path)} "
+            f"--measure {measure.name} --texts FOLDER -o INDEX; then query INDEX"
         )
     for name in source.settings:
         takers = [
@@ -412,8 +413,8 @@ def _built_for(path: str, source: IndexSource) -> tuple[BuildOptions | None, dic
         ]
         if measure.name not in takers:
             raise UsageError(
-                f"the measure is {measure.name}, which has no {flag_of(name)}. Omit it, or "
-                f"choose another with --measure: {or_of(takers)}"
+                f"the measure {measure.name} has no {flag_of(name)}. Omit {flag_of(name)}, or "
+                f"choose a measure that has it: --measure {or_of(takers)}"
             )
     names = {setting.name for setting in measure.ask}
     asked = {name: value for name, value in source.settings.items() if name in names}
@@ -432,8 +433,8 @@ def _left_out(path: str, file: Path | None, links: bool, named: Sequence[str]) -
     if not links:
         graph = path if kind_of(path) == "graph" else "GRAPH"
         raise UsageError(
-            f"{path} is not an edge list. Remove the nodes from the graph, and query the new one: "
-            f"cocite ingest {graph} -o DIR --exclude-nodes {file}"
+            f"{path} is not an edge list. Remove the nodes from the graph, and query the new "
+            f"graph: cocite ingest {graph} -o DIR --exclude-nodes {file}"
         )
     exclude = excluded_in(file, ()) or []
     for name in {*named} & {*exclude}:
@@ -448,10 +449,11 @@ def query_nodes(
     if unseen.draft is None:
         for name in unseen.changed():
             raise UsageError(
-                f"{flag_of(name, UnseenOptions)} needs a draft: give one with --draft, or omit it"
+                f"{flag_of(name, UnseenOptions)} needs a draft: add --draft, or omit "
+                f"{flag_of(name, UnseenOptions)}"
             )
         if not nodes:
-            raise UsageError("no node is named: name one, or give a page with --draft")
+            raise UsageError("no node is given: pass a node, or a draft with --draft")
         return index, nodes
     if nodes:
         raise UsageError(
@@ -535,7 +537,7 @@ def as_stored(index: Index, path: str, nodes: Sequence[str], side: str | None = 
         node = resolver.find(typed)
         found.append(typed if node is None else index.nodes.stored.name(node))
         if found[-1] != typed:
-            say(f"{typed!r} is answered as {found[-1]!r}")
+            say(f"{typed!r} matches {found[-1]!r}")
     return found
 
 

@@ -25,14 +25,14 @@ from cocite.progress import turn
 from cocite.resources import note_low_memory
 
 _COMMANDS = {
-    "ingest": ("ingest", "Turn files of links into a stored graph."),
-    "generate": ("ingest", "Make a web-like graph of any size."),
-    "info": ("info", "Show what a stored graph or index holds."),
+    "ingest": ("ingest", "Turn edge lists into a stored graph."),
+    "generate": ("ingest", "Generate a web-like graph of any size."),
+    "info": ("info", "Show what a stored graph or index contains."),
     "nodes": ("info", "Find nodes by part of their names."),
     "tune": ("evaluate", "Find the best measure and settings for a graph."),
     "index": ("index", "Build the index that answers queries."),
     "plan": ("index", "Estimate the size, time and accuracy of an index."),
-    "merge": ("index", "Join indexes of different samples, or nodes, of one graph."),
+    "merge": ("index", "Merge indexes of one graph with different samples or nodes."),
     "refresh": ("index", "Update an index to a graph that has changed."),
     "measures": ("index", "List the measures and their settings."),
     "related": ("related", "List the nodes most related to a node."),
@@ -47,8 +47,8 @@ _COMMANDS = {
     "rank": ("exact", "Compute the PageRank of every node."),
     "evaluate": ("evaluate", "Measure the quality of answers by labels and texts."),
     "verify": ("info", "Check every byte of a stored graph or index."),
-    "cache": ("info", "Show or clear the cache of links and stores at URLs."),
-    "cluster": ("cluster", "Start local cluster nodes, or show those of a cluster."),
+    "cache": ("info", "Show or clear the cache of edge lists and remote stores."),
+    "cluster": ("cluster", "Start local cluster nodes, or show the nodes of a cluster."),
     "completion": ("completion", "Set up shell completion of commands, options and names."),
     "help": ("completion", "Show the help of a command."),
 }
@@ -247,8 +247,8 @@ def _run(given: list[str]) -> int:
                 error.add_note(f"Type: {shlex.join(['cocite', *words])}")
             if os.path.isfile(str(error.name)) and str(error.name) in given:
                 error.add_note(
-                    "It is a file: to query several files of links, give a pattern in quotation "
-                    "marks, such as 'links/*.tsv'"
+                    "To query several edge lists, pass a pattern in quotation marks, such as "
+                    "'links/*.tsv'"
                 )
         message = ". ".join([_by_option(given, str(error)), *getattr(error, "__notes__", [])])
         CONSOLE.say(message, "error", code=error.exit_code)

@@ -276,8 +276,8 @@ def staleness_in_words(local: LocalRefresh) -> tuple[str, str]:
     if not local.checked:
         return f"{local.nodes:,} nodes", "none"
     return f"{local.nodes:,} nodes", (
-        f"{local.differ:.1%} of {local.checked:,} top-10 lists would change, and scores by "
-        f"at most {local.largest_difference:.4f}"
+        f"{local.differ:.1%} of {local.checked:,} top-10 lists would change, and scores would "
+        f"change by at most {local.largest_difference:.4f}"
     )
 
 

@@ -44,8 +44,8 @@ class ClusterPool:
         room = cluster.slots(threads, memory)
         if room < len(arguments):
             raise ResourceError(
-                f"{len(arguments)} partitions take {format_size(memory)} of memory each; the "
-                f"cluster's nodes fit {room} of them. Use more or larger nodes, or more "
+                f"each of the {len(arguments)} partitions takes {format_size(memory)} of memory; "
+                f"the cluster's nodes have room for {room}. Use more or larger nodes, or more "
                 "partitions: cocite ingest GRAPH -o OTHER --partitions N"
             )
         self.actors = cluster.actors(

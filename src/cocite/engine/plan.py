@@ -130,7 +130,7 @@ def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
     count = min(threads, memory // LEAST_SHARE)
     if count == 0:
         raise ResourceError(
-            f"a scan needs {format_least(LEAST_SHARE)} of memory, however many blocks; "
+            f"a scan needs {format_least(LEAST_SHARE)} of memory, with any number of blocks; "
             f"{short_of(memory)}"
         )
     share = memory // count

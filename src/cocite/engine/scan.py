@@ -142,7 +142,7 @@ class Scan:
         result = self.vector() if out is None else out
         values, written = self._flat("x", x), self._flat("out", result)
         if not written.flags.writeable or np.may_share_memory(values, written):
-            raise UsageError("out is x, or read-only; give another array")
+            raise UsageError("out is x, or read-only; pass another array that is writable")
         work = self._push if self.plan.way is Way.BLOCKS else self._pull
         for _ in work(values, fold, begin, written):
             pass
@@ -293,7 +293,7 @@ class HopNeighborhoods:
     def __call__(self, samples: Sequence[int]) -> Iterator[Ring]:
         """Yield rings 1, 2, ..., length of 1 to 16 samples."""
         if not 1 <= len(samples) <= LANES:
-            raise UsageError(f"{len(samples)} samples; rings are computed for 1 to {LANES} at once")
+            raise UsageError(f"samples has {len(samples)} samples; the maximum at once is {LANES}")
         orders = ring_orders(samples, self._nodes, self._seed, self._turn)
 
         def begin(part: slice) -> None:

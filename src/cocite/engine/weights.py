@@ -111,7 +111,8 @@ def _check(links: Links, node_weights: NDArray[np.float32]) -> None:
     fine = node_weights.shape == (links.nodes,) and node_weights.dtype == np.float32
     if not (fine and bool((node_weights > 0).all()) and bool(np.isfinite(node_weights).all())):
         raise UsageError(
-            f"node weights are float32, positive and finite, one for each of {links.nodes:,} nodes"
+            "node weights must be positive, finite float32 numbers, one for each of "
+            f"{links.nodes:,} nodes"
         )
 
 

@@ -207,8 +207,8 @@ class CoNeighborGain(QueryJudge):
                 found.append((page, ends, coneighbors))
         if not found:
             raise UsageError(
-                f"hidden links of {graph.path} connect no co-neighbors, so there is nothing to "
-                "find. Tune by labels (--labels), or use the default measure"
+                f"in {graph.path}, no page with hidden links shares a neighbor with them, so "
+                "there is nothing to find. Tune by labels (--labels), or use the default measure"
             )
         self.queries = np.array([page for page, _, _ in found], np.uint32)
         self._ends = [ends for _, ends, _ in found]

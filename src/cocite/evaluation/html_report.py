@@ -50,7 +50,7 @@ def check_report(output: str | os.PathLike[str], overwrite: bool) -> Path:
     """Check that the report and its .md and .csv files can be written; return its path."""
     path = Path(output)
     if path.suffix != ".html":
-        raise UsageError(f"{path} ends in {path.suffix!r}; a report ends in .html")
+        raise UsageError(f"{path} ends in {path.suffix!r}; a report must end in .html")
     for ending in (".html", ".md", ".csv"):
         check_file(path.with_suffix(ending), overwrite)
     return path

@@ -115,7 +115,7 @@ def read_texts(
         held += sys.getsizeof(text) - sys.getsizeof(found.get(node, ""))
         if memory is not None and 2 * held + _WEIGHING > memory:
             held += sum(sys.getsizeof(text) for _, text in texts)
-            require(2 * held + _WEIGHING, memory, f"weighing the words of {path}")
+            require(2 * held + _WEIGHING, memory, f"weighting the words of {path}")
         found[node] = text
     return found
 
@@ -331,7 +331,7 @@ class Judge(QueryJudge):
         if not 0 <= gamma_least < float("inf"):
             raise UsageError(f"gamma_least is {gamma_least!r}; it must be a number, 0 or more")
         if longest and (familial or longest < max([*cutoffs, depth if content else 0])):
-            raise UsageError(f"lists of {longest} hits are too short for this evaluation")
+            raise UsageError(f"the lists have only {longest} hits, too few for this evaluation")
         self.queries, self._least, self._longest = queries, gamma_least, longest
         self._familial, self._relevance, self._content = familial, relevance, content
         self._cutoffs, self._depth, self._top = sorted(set(cutoffs)), depth, top

@@ -150,18 +150,18 @@ def read_labels(
     if not pairs:
         how = table.describe().removeprefix(f"{table.label}: ")
         raise InputError(
-            f"{path} labels no node of the graph; it names "
+            f"{path} labels no node of the graph. Its names are "
             + (", ".join(map(repr, strangers)) or "nothing")
-            + f". It was read as {how}; set the columns of name and label with --label-columns, or "
-            "their separator with --delimiter"
+            + f". The file was read as {how}; set the columns of names and labels with "
+            "--label-columns, or their separator with --delimiter"
         )
     nodes, labels = np.array(sorted(pairs)).T
     alone = int(np.count_nonzero(np.bincount(labels) == 1))
     if len(pairs) >= _FEW and 2 * alone > len(found) and 4 * alone > len(pairs):
         _log.warning(
-            f"{path}: {alone:,} of its {len(found):,} labels have a single node, so they cannot "
-            f"judge lists. Names and labels were read from columns {columns[0]} and {columns[1]}; "
-            "to read others: --label-columns (label_columns=)"
+            f"{path}: {alone:,} of its {len(found):,} labels have a single node, so lists cannot "
+            f"be evaluated by them. Names and labels were read from columns {columns[0]} and "
+            f"{columns[1]}; to read others: --label-columns (label_columns=)"
         )
     return Labels(tuple(found), nodes.astype(np.uint32), labels, unknown, table.describe())
 

@@ -148,7 +148,7 @@ def judging_resources(
     """
     held = max(0, resident() - since) + rows
     each = (NODE_SCRATCH + listed) * nodes + pages_memory(nodes, samples)
-    require(held + each, means.memory, "judging, beside what to judge by,")
+    require(held + each, means.memory, "the evaluation, in addition to labels and texts,")
     return replace(means.up_to((means.memory - held) // each), memory=means.memory - held)
 
 

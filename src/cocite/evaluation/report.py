@@ -132,7 +132,7 @@ def summary(results: Sequence[Result]) -> tuple[list[str], list[list[str]]]:
 def method_tables(study: Study, by: str) -> Iterator[ReportTable]:
     """Yield the table of methods, sorted by the figure ``by``, and a few example lists."""
     results = best_first(study.methods, by)
-    remark = f"Sorted by {by}, the best first." if by and len(results) > 1 else ""
+    remark = f"Sorted by {by}, best first." if by and len(results) > 1 else ""
     yield ReportTable("Methods", *summary(results), remark)
     yield from _examples(study, [result.name for result in results[:_SHOWN]])
 
@@ -147,9 +147,9 @@ def _examples(study: Study, methods: Sequence[str]) -> Iterator[ReportTable]:
         rows = [[f"{rank}", *map(_hit, hits)] for rank, hits in ranks]
         marked = any(hit.alike is not None for hits in lists.values() for hit in hits)
         remark = f"Labeled {', '.join(page.labels)}. " if page.labels else ""
-        remark += "✓ behind what shares a label with it." if marked else ""
+        remark += "✓ marks nodes that share a label with it." if marked else ""
         if len(study.methods) > len(lists):
-            remark += f" The {len(lists)} best methods."
+            remark += f" Only the {len(lists)} best methods are shown."
         yield ReportTable(f"Example: {_titled(page)}", ["rank", *lists], rows, remark.strip(), True)
 
 
@@ -164,7 +164,7 @@ def _titled(node: ExampleHit | ExamplePage) -> str:
 
 def facts_text(facts: Mapping[str, int]) -> str:
     """Format the facts of a study in one line."""
-    names = {"rows_of_unknown_nodes": "label rows of nodes that are not in the graph"}
+    names = {"rows_of_unknown_nodes": "label rows with names that are not in the graph"}
     return ", ".join(f"{names.get(title, title)}: {value:,}" for title, value in facts.items())
 
 
@@ -175,7 +175,7 @@ def explained(plan: JudgePlan) -> str:
         confidence=plan.confidence,
         resamples=plan.resamples,
         top=plan.top,
-        least=f"; of both gammas, of nodes that score more than {least:g}" if least > 0 else "",
+        least=f"; both gammas only use nodes with a score above {least:g}" if least > 0 else "",
     )
 
 
@@ -212,8 +212,8 @@ def figures_target(output: OutputOptions, *, safe: bool = False) -> Path | Targe
     path = Path(output.output)
     if kind is None and path.suffix not in (f".{REPORT}", *TABLES):
         raise UsageError(
-            f"{path} ends in {path.suffix!r}; a report ends in .{REPORT}, a table of all figures "
-            f"in one of {', '.join(TABLES)}"
+            f"{path} ends in {path.suffix!r}; a report must end in .{REPORT}, and a table of all "
+            f"figures in one of {', '.join(TABLES)}"
         )
     if (kind or path.suffix.removeprefix(".")).lower() == REPORT:
         return check_report(path, overwrite)

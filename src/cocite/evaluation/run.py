@@ -92,7 +92,9 @@ class Assessment:
         not support a setting.
         """
         if len({index.stored.graph["digest"] for index in indexes}) > 1:
-            raise UsageError("the indexes belong to different graphs; compare indexes of one graph")
+            raise UsageError(
+                "the indexes belong to different graphs; compare indexes of the same graph"
+            )
         first, paths = indexes[0], [str(index.stored.store.path) for index in indexes]
         truth = self._truth(first.nodes, memory=resources.memory)
         several = len(paths) > 1
@@ -148,7 +150,7 @@ class Assessment:
         for each in methods(means.memory - left.memory):
             asked = dict(each.point.ask)
             ranker = IndexRanker(each.index, truth.candidates, left, **asked)
-            stage = partial(self.progress, f"judging {each.name}")
+            stage = partial(self.progress, f"evaluating {each.name}")
             judgment = judge(ranker, threads=left.threads, progress=stage)
             examples.ask(each.name, ranker)
             size, figures = each.index.stored.store.nbytes, judgment.figures(resamples)
@@ -252,13 +254,13 @@ def evaluate(
         if kind is None:
             raise UsageError(f"{path} is neither an index nor a graph")
     if not paths:
-        raise UsageError("name indexes of one graph, or a graph")
+        raise UsageError("there is nothing to evaluate: pass a graph, or indexes of the same graph")
     if set(kinds) != {"index"}:
-        raise UsageError("give indexes of one graph, or one graph, but not both")
+        raise UsageError("pass either a graph, or indexes of the same graph")
     if cluster is not None or staging_url is not None:
         raise UsageError(
-            "existing indexes are not built: omit --cluster (cluster=...) and --staging-url "
-            "(staging_url=...)"
+            "--cluster (cluster=...) and --staging-url (staging_url=...) only apply when indexes "
+            "are built: omit them"
         )
     resources = Resources.checked(threads, memory)
     indexes = [

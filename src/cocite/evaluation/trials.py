@@ -146,13 +146,13 @@ def decided(
     if len(level) == 1:
         reason = "significantly better than all others"
     elif least == first:
-        reason = "the best, and the smallest of those that are as good"
+        reason = "the best, and the smallest of the equally good candidates"
     else:
-        reason = f"the smallest of those that are as good as the best, {called(first)}"
+        reason = f"the smallest of the candidates that are as good as the best, {called(first)}"
     if usual is None or least == usual:
         return least, reason
     if least not in held:
-        return usual, f"the default remains: no pages are held out to judge {called(least)}"
+        return usual, f"the default remains: no pages are held out to evaluate {called(least)}"
     ahead = "{:+.4f} [{:+.4f}, {:+.4f}]".format(*held[least])
     if not held[least].low > margin:
         lead = f" by a fifth, {margin:.4f}" if margin else ""
@@ -308,7 +308,7 @@ class TuningResult(Document):
             f"({self.nodes:,} nodes, {self.links:,} links): {self.reason}.",
             f"{self.by} of {self.best.name} on {self.judged_by:,} held-out pages: "
             + _shown(self.best.judged or self.best.figure),
-            "Others, on the selecting pages:",
+            "Others, on the selection pages:",
         ]
         last = [each for each in self.tried if each.behind is not None]
         remarks += [f"  {_shown(each.figure)}  {each.name}" for each in last]

@@ -69,12 +69,12 @@ def read_truth(
     """
     if not plan.labels and not plan.texts:
         if not plan.unlabeled:
-            raise UsageError("an evaluation needs labels or texts: give one")
+            raise UsageError("an evaluation needs labels or texts: pass at least one of them")
         within = names.sides.named(None) if names.sides is not None else range(len(names))
         everyone = np.arange(within.start, within.stop, dtype=np.uint32)
         return Truth(None, 0, None, sample_pages(everyone, judge.queries, seed), None)
     if len(plan.label_columns) != 2:
-        raise UsageError("label columns must be two: the name and the label")
+        raise UsageError("there must be two label columns: the name and the label")
     labels = content = None
     if plan.labels:
         progress("reading labels", 0, 0)
@@ -92,7 +92,7 @@ def read_truth(
     if plan.texts:
         stage = partial(progress, "reading texts")
         texts = read_texts(folder / plan.texts, names, stage, memory)
-        progress("weighing words", 0, 0)
+        progress("weighting words", 0, 0)
         content = Content(texts, len(names))
     known = np.array(sorted(texts), np.uint32) if labels is None else labels.labeled
     if names.sides is not None and known.size:
@@ -101,7 +101,8 @@ def read_truth(
             one, other = names.names(np.array([left[0], right[0]]))
             raise UsageError(
                 f"{plan.labels or plan.texts} has nodes of both sides, such as {one!r} and "
-                f"{other!r}, and only nodes of one side are compared: omit those of one side"
+                f"{other!r}, but only nodes of the same side are compared: remove the nodes of "
+                "one side"
             )
     return Truth(
         labels=labels,

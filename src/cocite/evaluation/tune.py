@@ -116,7 +116,9 @@ class Tuning:
         plan = self.plan
         self._judge = self._gain() if self.options.labels is None else self._labeled()
         if self._by not in self._judge.titles:
-            raise UsageError(f"figure is {self._by!r}; there are {', '.join(self._judge.titles)}")
+            raise UsageError(
+                f"figure is {self._by!r}; choose one of: {', '.join(self._judge.titles)}"
+            )
         self._choosing = self._choosers()
         settings = {"samples": plan["samples"], "seed": self._seed}
         first, notes = first_points(
@@ -124,7 +126,7 @@ class Tuning:
         )
         self._notes += notes
         if not first:
-            raise UsageError("nothing is left to try: " + "; ".join(notes))
+            raise UsageError("there are no candidates left to try: " + "; ".join(notes))
         for graph in (self.graph, self._shown):
             graph.store.evict()
         rows = 16 * self._judge.queries.size * len(self._judge.titles)
@@ -240,12 +242,12 @@ class Tuning:
         if late:
             share = _UNTIL[turn - 1]
             self._notes.append(
-                f"round {turn} of {_ROUNDS} has until {share:.0%} of the time, "
+                f"round {turn} of {_ROUNDS} must end at {share:.0%} of the time limit, "
                 f"{format_time(share * self.seconds)} of {format_time(self.seconds)}: {late} of "
-                f"its {total} candidates are left out; give more with --time (time=...)"
+                f"its {total} candidates are skipped; allow more with --time (time=...)"
             )
         if not found:
-            raise UsageError("nothing could be tried: " + "; ".join(self._notes))
+            raise UsageError("no candidate could be tried: " + "; ".join(self._notes))
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     def _at(self, turn: int, each: Point) -> Point:
@@ -309,7 +311,7 @@ class Tuning:
                 base = theirs[usual]
                 held = {p: found.differences(base, others)[by] for p, found in theirs.items()}
         if self.options.best:
-            chosen, reason = first, "the best on the selecting pages, as requested"
+            chosen, reason = first, "the best on the selection pages, as requested"
         else:
             level = [p for p in three if p == first or not behind[p].low > 0]
             sizes = {p: records[p].bytes for p in level}
@@ -354,11 +356,11 @@ class Tuning:
         if min(chose, judged) >= _FEW:
             return []
         more = "label more pages" if labeled else "hide more links with --fraction"
-        others = f"{judged} others judge it" if judged else "no others judge it"
+        others = f"evaluated on {judged} others" if judged else "evaluated on no others"
         return [
-            f"the choice rests on {chose} page{'s' * (chose != 1)}, and {others}: this is too few "
-            "to be reliable, and another --seed may change the choice. Use all pages with "
-            f"--queries 0, or {more}"
+            f"the choice is based on {chose} page{'s' * (chose != 1)}, and {others}: too few to "
+            "be reliable, and another --seed may change the choice. Use all pages with --queries "
+            f"0, or {more}"
         ]
 
 
@@ -449,8 +451,8 @@ def tune(
         except KeyboardInterrupt as stopped:
             if output is not None:
                 stopped.add_note(
-                    f"{len(records):,} judgments are kept in {building.path}: repeat the command "
-                    "to continue"
+                    f"{len(records):,} evaluations are saved in {building.path}: repeat the "
+                    "command to continue"
                 )
             raise
         if output is not None:
@@ -466,18 +468,18 @@ def _figure(graph: Graph, options: TuneOptions) -> str:
             f"fraction is {options.fraction!r}; it must be a number above 0, at most 0.5"
         )
     if options.side is not None and graph.sides is None:
-        raise UsageError(f"{graph.path} is not bipartite: omit side")
+        raise UsageError(f"{graph.path} is not bipartite: omit --side (side=...)")
     if options.labels is not None:
         return options.figure or LABELS_FIGURE
     by = options.figure or (FIGURE if graph.nodes >= SMALL else SMALL_FIGURE)
     if by not in CONEIGHBOR_TITLES:
         raise UsageError(
-            f"without labels figure is one of {', '.join(CONEIGHBOR_TITLES)}; found {by!r}"
+            f"figure is {by!r}; without labels, it must be one of {', '.join(CONEIGHBOR_TITLES)}"
         )
     if graph.sides is not None and by.startswith("links@"):
         raise UsageError(
-            f"figure is {by}, but hidden links of a bipartite graph lead to the other side, which "
-            "no list contains: choose coneighbors@10 or coneighbors@50"
+            f"figure is {by}, but in a bipartite graph, hidden links lead to the other side, and "
+            "no list contains nodes of that side: choose coneighbors@10 or coneighbors@50"
         )
     return by
 

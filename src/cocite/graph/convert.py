@@ -70,7 +70,8 @@ class Exchanged:
         facts, rows, plain = graph.store.facts, _rows(graph), graph.names.stored
         if plain.sides is not None:
             raise UsageError(
-                "links cannot be added to a bipartite graph; ingest it again from its two columns"
+                "links cannot be added to a bipartite graph; add them to its table, and ingest "
+                "the table again"
             )
         more = list(links)
         called: NDArray[Any] = objects(plain)

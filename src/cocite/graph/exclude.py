@@ -68,7 +68,7 @@ Fault = tuple[str, str]
 def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
     """Return the distinct names to exclude as text, None for None. Raises :class:`UsageError`."""
     if isinstance(exclude, str | bytes):
-        raise UsageError("exclude is a single text; give a list of names")
+        raise UsageError("exclude is a single string; pass a list of names")
     return None if exclude is None else tuple(dict.fromkeys(map(text_of, exclude)))
 
 

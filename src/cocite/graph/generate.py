@@ -279,7 +279,7 @@ def _check(nodes: int, links: int, seed: int, names: str) -> None:
     if not 0 <= seed < 2**64:
         raise UsageError(f"seed is {seed}; it must be 0 to 2**64 - 1")
     if names not in ("text", "integers"):
-        raise UsageError(f"names is {names!r}; it must be one of text, integers")
+        raise UsageError(f"names is {names!r}; it must be text or integers")
 
 
 # -- links ------------------------------------------------------------------------------

@@ -96,8 +96,8 @@ class Graph(Exchanged):
     def __init__(self, store: Store) -> None:
         if not isinstance(store, Store):
             raise UsageError(
-                f"Graph got {shown(store)}. Open a stored graph with cocite.Graph.open(path), and "
-                "other links with cocite.open_graph(links)"
+                f"Graph() does not accept {shown(store)}. Open a stored graph with "
+                "cocite.Graph.open(path), and other links with cocite.open_graph(links)"
             )
         self._store = store
         check_graph(store)

@@ -49,9 +49,11 @@ _SHOWN = 3
 def checked_id(node: object, count: int) -> int:
     """Return ``node`` as an int if it is an id below ``count``; raises :class:`UsageError`."""
     if isinstance(node, bool) or not isinstance(node, int | np.integer):
-        raise UsageError(f"{node!r} is not a node id; ids are integers, as from names.id(name)")
+        raise UsageError(
+            f"{node!r} is not a node id; ids are integers, such as names.id(name) returns"
+        )
     if not 0 <= node < count:
-        raise UsageError(f"{node} is not a node id; there are {count:,}, starting at 0")
+        raise UsageError(f"{node} is not a node id; ids run from 0 to {count - 1:,}")
     return int(node)
 
 

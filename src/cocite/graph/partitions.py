@@ -74,8 +74,8 @@ class GraphBlock:
         edges = facts.whole("edges")
         if (facts.whole("block"), facts.text("digest")) != (block, digest):
             raise Damaged(
-                f"{store.path} is not block {block} of this graph. Copy it again, or partition the "
-                "graph again"
+                f"{store.path} is not block {block} of this graph. Copy that block again, or "
+                "partition the graph again"
             )
         files = DeclaredFiles(store.path, store.manifest.files)
         own = {OFFSETS: "<u8[k + 1]", SOURCES: "<u4[m]", DEGREES: "<u4[k]", WEIGHTS: "<f4[m]"}
@@ -164,8 +164,8 @@ class BlockedGraph(Graph):
     def in_sources(self) -> NDArray[np.uint32]:
         """Raise :class:`UsageError`. The sources are in the blocks."""
         raise UsageError(
-            f"{self.path} is partitioned, which only cocite index (simrank, psimrank, xjaccard) "
-            "and cocite rank support, with --cluster; use the original graph"
+            f"{self.path} is partitioned. Only cocite index (simrank, psimrank, xjaccard) and "
+            "cocite rank with --cluster support partitioned graphs. Use the original graph"
         )
 
     def links(self, direction: str, weighted: bool) -> BlockedLinks:
@@ -205,10 +205,15 @@ def check_block(path: Path) -> None:
     number, digest = facts.whole("block"), facts.text("digest")
     graph = BlockedGraph.open(path.parent) if is_blocked(path.parent) else None
     if path.name != folder_of(number) or (graph and number >= graph.blocks):
-        raise Damaged(f"{path} contains block {number}, but is in another folder. Copy it again")
+        raise Damaged(
+            f"{path} contains block {number}, but is not the folder of that block. "
+            "Copy the block again"
+        )
     block = GraphBlock(path.parent, number, graph.digest if graph else digest)
     if graph and [block.first, block.last] != graph.cuts[number : number + 2]:
-        raise Damaged(f"{path} does not match the cuts of its graph. Partition the graph again")
+        raise Damaged(
+            f"{path} does not match the block boundaries of its graph. Partition the graph again"
+        )
 
 
 def check_head(store: Store) -> None:
@@ -230,7 +235,7 @@ def check_head(store: Store) -> None:
         and all(low < high for low, high in pairwise(cuts))
     )
     if not fine:
-        raise Damaged(f"{store.path}: the manifest has no valid cuts between blocks")
+        raise Damaged(f"{store.path}: the manifest has no valid block boundaries")
     files = DeclaredFiles(store.path, store.manifest.files)
     files.take({OFFSETS: "<u8[n + 1]", DEGREES: "<u4[n]"}, {"n": nodes})
     take_text_files(files, facts.text("names"), nodes)

@@ -131,8 +131,8 @@ def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, in
     found = Graph.open(path, verify=verify)
     if found.digest != digest:
         raise UsageError(
-            f"{path} is not the graph of this build: the checksums differ. Restore that graph, or "
-            "restart the build"
+            f"{path} is not the graph that this build started with: the checksums differ. "
+            "Restore that graph, or restart the build"
         )
     found.check()
     return found
@@ -296,8 +296,9 @@ class ClusterBuild:
         """Make shards; yield each as soon as its file and note are in the folder."""
         if self._staging_url is not None and work.plan.wanted is not None:
             raise UsageError(
-                "cluster nodes read the page selection from the output, so it needs a shared disk: "
-                "omit --staging-url (staging_url=...), or --only-nodes (only_nodes=...)"
+                "--only-nodes (only_nodes=...) needs an output on a shared disk, because cluster "
+                "nodes read the selection from the output. Omit --staging-url (staging_url=...) "
+                "or --only-nodes"
             )
         graph = self._copied(work)
         remote = None if self._staging_url is None else Remote(self._staging_url) / self._key(work)
@@ -342,7 +343,9 @@ def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
             raise Damaged(f"{remote.url}/{path.name} does not match its checksum")
     except (Damaged, KeyError, TypeError) as error:
         remote.remove(f"{path.name}.json", path.name)
-        raise StoreError(f"{error}. It was removed: repeat the command to recreate it") from error
+        raise StoreError(
+            f"{error}. The shard was removed: repeat the command to recreate it"
+        ) from error
     _write_note(path, note)
     remote.remove(f"{path.name}.json", path.name)
 

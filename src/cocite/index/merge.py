@@ -139,7 +139,7 @@ class Merge:
         free = shutil.disk_usage(self._draft.path).free
         if size > free:
             raise ResourceError(
-                f"the index needs up to {format_size(size)}; {format_size(free)} are free at "
+                f"the index needs up to {format_size(size)}; {format_size(free)} are free in "
                 f"{self._draft.output.parent}. Choose another output"
             )
         progress(0, self.units)
@@ -211,13 +211,14 @@ def _check_alone(index: StoredIndex) -> None:
     path = index.store.path
     if index.samples is None:
         raise UsageError(
-            f"{path} has no samples ({index.measure.name}) and is not a range of nodes, built with "
-            "--only-range for fusion, ppr-pmi or snn: only such indexes can be merged"
+            f"{path} cannot be merged: it has no samples ({index.measure.name}), and does not "
+            "cover a range of nodes. Only indexes of fusion, ppr-pmi and snn can be merged by "
+            "ranges; build them with --only-range"
         )
     if index.freshness.refreshed:
         raise UsageError(
-            f"{path} was refreshed, so its samples come from several graphs. Redraw all of them "
-            f"from one graph before merging: {redraw_command(str(path))}"
+            f"{path} was refreshed, so its samples come from several graphs. Before merging, "
+            f"redraw all samples from one graph: {redraw_command(str(path))}"
         )
     if any(SAMPLES in component.fixed for component in index.measure.components):
         raise UsageError(
@@ -233,16 +234,16 @@ def check_same(first: StoredIndex, other: StoredIndex, *, pieces: bool = False) 
     one, two = first.store.path, other.store.path
     if first.graph["digest"] != other.graph["digest"]:
         raise UsageError(
-            f"{two} was built from another graph ({other.graph['name']}) than {one} "
-            f"({first.graph['name']}): the checksums differ"
+            f"{two} and {one} were built from different graphs ({other.graph['name']} and "
+            f"{first.graph['name']}): the checksums differ"
         )
     here, there = _report(first, pieces), _report(other, pieces)
     if here != there:
         name = next(n for n in [*here, *there] if here.get(n) != there.get(n))
         mine, its = (repr(each[name]) if name in each else "none" for each in (here, there))
         raise UsageError(
-            f"{one} has {name} {mine}, {two} has {its}: only indexes with the same settings can be "
-            "merged"
+            f"{one} has {name} {mine}, but {two} has {its}: only indexes with the same settings "
+            "can be merged"
         )
     if pieces:
         return
@@ -332,7 +333,7 @@ def _numbers(indexes: Sequence[StoredIndex]) -> range:
     if twice.size:
         raise UsageError(
             f"samples {numbers_in_words(in_runs(twice.tolist()))} are in more than one of {named}: "
-            "each must be in exactly one"
+            "each sample must be in exactly one index"
         )
     missing = np.flatnonzero(~there.all(axis=0)) + span.start
     if missing.size:
@@ -425,8 +426,8 @@ def _check_range(index: StoredIndex) -> None:
     path = index.store.path
     if index.local is not None or any(part.layout not in _JOINED for part in index.parts):
         raise UsageError(
-            f"{path} is not an unchanged index of a range of nodes for fusion, ppr-pmi or snn: "
-            "only such indexes can be merged"
+            f"{path} cannot be merged: only indexes of fusion, ppr-pmi and snn can be merged by "
+            "ranges, and only before a local refresh"
         )
     assert index.wanted is not None
     if int(index.wanted[-1]) != _range(index)[-1]:
@@ -450,5 +451,5 @@ def _check_whole(indexes: Sequence[StoredIndex]) -> None:
             last = min(before.stop, after.stop) - 1
             raise UsageError(
                 f"nodes {after.start:,} to {last:,} of the graph are in more than one of {named}: "
-                "each must be in exactly one"
+                "each node must be in exactly one index"
             )

@@ -68,8 +68,8 @@ def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
     )
     if -(-samples // shard) > MOST_SHARDS:
         raise UsageError(
-            f"shard is {shard}; {samples:,} samples need shards of at least "
-            f"{-(-samples // MOST_SHARDS)}, as an index has at most {MOST_SHARDS} shards"
+            f"shard is {shard}; for {samples:,} samples it must be at least "
+            f"{-(-samples // MOST_SHARDS)}, because an index has at most {MOST_SHARDS} shards"
         )
     return shard
 

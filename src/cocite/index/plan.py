@@ -102,7 +102,8 @@ def saved_settings(
     """
     if MEETING_WEIGHT.name in query_defaults:
         raise UsageError(
-            "meeting_weight is stored separately: pass meeting_weight, not in query_defaults"
+            "meeting_weight is a parameter of its own: pass meeting_weight=..., and omit it from "
+            "query_defaults"
         )
     found = query_settings(measure, parts, query_defaults, by).to_json()
     return {name: found[name] for name in sorted(query_defaults) if name in found}
@@ -138,8 +139,8 @@ class Keep:
                 )
             if names is not None or prefixes is not None:
                 raise UsageError(
-                    "only_range selects all pages of a range: omit --only-nodes and --only-prefix "
-                    "(only_nodes, only_prefix)"
+                    "only_range already selects all pages of a range: omit --only-nodes and "
+                    "--only-prefix (only_nodes, only_prefix)"
                 )
             return cls(piece=(number, count))
         if isinstance(names, str):
@@ -172,7 +173,8 @@ class Keep:
         ids = np.unique(np.concatenate([*found, np.array(there, np.uint32)]).astype(np.uint32))
         if not ids.size:
             raise UsageError(
-                f"no page of {graph.path} is selected: no name is in the list or has the prefix"
+                f"no page of {graph.path} is selected: no name is in the list or begins with the "
+                "prefix"
             )
         if len(there) < len(named):
             first = next(name for name, node in zip(self.names, named, strict=True) if node is None)
@@ -320,8 +322,9 @@ class BuildOptions:
             found = found._weighted()
         if self.refine and not all(plan.linearized for plan in found.parts):
             raise UsageError(
-                "--refine (refine=True) is only for simrank without link weights or hubs; "
-                f"{self.measure.name} needs no preparation. Omit it here, and pass it to queries"
+                "--refine (refine=True) stores data that only simrank without link weights or "
+                f"--hubs uses; {self.measure.name} is refined without such data. Omit --refine "
+                "here, and pass it to queries"
             )
         return found
 
@@ -330,8 +333,8 @@ class BuildOptions:
         deaf = [measure.name for measure in measures if not measure.weighted]
         if deaf and not self.measure.lenient:
             raise UsageError(
-                f"the links of the graph have weights, which {deaf[0]} cannot use. Ignore them "
-                "with --unweighted (unweighted=True), or ingest the links without "
+                f"the links of the graph have weights, which {deaf[0]} cannot use. Ignore the "
+                "weights with --unweighted (unweighted=True), or ingest the links without "
                 "--weight-column"
             )
         parts = (replace(plan, weighted=plan.measure.weighted) for plan in self.parts)
@@ -341,12 +344,10 @@ class BuildOptions:
 def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
     """Return the measure, blended with ``tfidf`` if texts are given."""
     if share is not None and not (isinstance(share, int | float) and 0 < share < 1):
-        raise UsageError(
-            f"text_fraction is {share!r}; it must be a number between 0 and 1, both excluded"
-        )
+        raise UsageError(f"text_fraction is {share!r}; it must be a number above 0 and below 1")
     if measure.texts and not given:
         raise UsageError(
-            f"{measure.name} compares the texts of pages: specify them with --texts (texts=...)"
+            f"{measure.name} compares the texts of pages: pass them with --texts (texts=...)"
         )
     if measure.texts and share is not None:
         raise UsageError(
@@ -355,7 +356,7 @@ def _with_texts(measure: Measure, given: bool, share: float | None) -> Measure:
         )
     if share is not None and not given:
         raise UsageError(
-            "text_fraction is the weight of texts, but no texts are given: specify them with "
+            "text_fraction is the weight of texts, but no texts are given: pass them with "
             "--texts (texts=...)"
         )
     if measure.texts or not given:
@@ -391,7 +392,7 @@ def _numbered(
     fine = isinstance(numbers, range) and numbers.step == 1 and 0 <= numbers.start < numbers.stop
     if not fine or numbers.stop > MOST_NUMBERS:
         raise UsageError(
-            f"numbers is {numbers!r}; it must be a range of sample numbers, from 0 on, such as "
+            f"numbers is {numbers!r}; it must be a range of sample numbers, 0 or more, such as "
             "100..199 (range(100, 200))"
         )
     if all(SAMPLES not in component.measure.build for component in measure.components):
@@ -399,7 +400,8 @@ def _numbered(
     given = settings.get(SAMPLES.name, len(numbers))
     if given != len(numbers):
         raise UsageError(
-            f"numbers is a range of {len(numbers):,} samples, but samples is {given!r}: omit it"
+            f"numbers is a range of {len(numbers):,} samples, but samples is {given!r}: omit "
+            "samples"
         )
     return {**settings, SAMPLES.name: len(numbers)}
 
@@ -411,8 +413,8 @@ def _see_who_takes(measure: Measure, settings: Mapping[str, object]) -> None:
         takers = [m.name for m in MEASURES.values() if any(s.name == name for s in m.build)]
         if name not in known and takers:
             raise UsageError(
-                f"{measure.name} has no build setting {name!r}; the measures with it are "
-                f"{', '.join(takers)}. Choose one with --measure (measure=...)"
+                f"{measure.name} has no build setting {name!r}. Choose a measure that has it "
+                f"with --measure (measure=...): {', '.join(takers)}"
             )
 
 
@@ -433,8 +435,8 @@ def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
         )
     if refine:
         raise UsageError(
-            "--refine (refine=True) needs an index of all pages. Omit it: queries with refine=True "
-            "also work without preparation"
+            "--refine (refine=True) needs an index of all pages. Omit --refine: queries with "
+            "refine=True also work without stored data"
         )
 
 

@@ -78,7 +78,7 @@ def graph_with_links(
     if is_url(index) or graph.store.home is not None or origin(graph.path) is not None:
         raise UsageError(
             "--add-links replaces the graph, so GRAPH must be the directory of a stored graph: "
-            "pass that, or omit --add-links (add_links=True)"
+            "pass that directory, or omit --add-links (add_links=True)"
         )
     links = posted_links(index, graph)
     if not links:
@@ -176,8 +176,9 @@ class RefreshBuild(IndexBuild):
             self._before = graph_before(old, verify, _FULLY)
         if texts is not None and not old.measure.texts:
             raise UsageError(
-                f"{index} compares no texts: omit them, or build an index with texts: cocite index "
-                f"{graph.path} -o {index} --texts {os.fspath(texts)} --overwrite"
+                f"{index} does not compare texts: omit --texts (texts=...), or build an index "
+                f"with texts: cocite index {graph.path} -o {index} --texts {os.fspath(texts)} "
+                "--overwrite"
             )
         built = replace(same_options(old), texts=None if texts is None else Path(texts))
         place = os.path.realpath(index)  # follow a symbolic link to the index
@@ -209,22 +210,24 @@ class RefreshBuild(IndexBuild):
         if (before and (before.titles, before.mark)) != (now and (now.titles, now.mark)):
             raise UsageError(
                 f"{graph.path} is {_bipartite(now)}, but the graph of {path} is "
-                f"{_bipartite(before)}, so node names differ. Ingest the graph like that one, or "
-                "build a new index"
+                f"{_bipartite(before)}, so node names differ. Ingest the new graph with the same "
+                "--bipartite and --sides, or build a new index"
             )
         if old.graph["weighted"] != (graph.in_weights is not None):
-            weighted = bool(old.graph["weighted"])
-            here, there = ("weights", "none") if weighted else ("none", "weights")
+            here, there, how = "none", "weights", "without"
+            if old.graph["weighted"]:
+                here, there, how = "weights", "none", "with"
             raise UsageError(
-                f"the links of {graph.path} have {there}, those of {path} have {here}, so scores "
-                "cannot be combined. Ingest the graph like that one, or build a new index"
+                f"the links of {graph.path} have {there}, but the links of {path} have {here}, "
+                f"so scores cannot be combined. Ingest the new graph {how} weights, or build "
+                "a new index"
             )
         for part in old.parts if self.retained else ():
             if is_sampled(part.layout) and not sampled_format(part.layout).carries(part.settings):
                 raise UsageError(
-                    f"{path} has the layout {part.layout}, whose samples cannot move to another "
-                    "graph. Redraw all of them with --fraction 1 (fraction=1), or build the "
-                    "index in another layout"
+                    f"{path} has the layout {part.layout}, whose samples cannot be transferred "
+                    "to another graph. Redraw all of them with --fraction 1 (fraction=1), or "
+                    "build the index in another layout"
                 )
 
     def _check_names(self, graph: Graph) -> None:
@@ -237,9 +240,9 @@ class RefreshBuild(IndexBuild):
         found = sum(graph.names.find(name) is not None for name in asked)
         if found < max(1, int(_LEAST_FAMILIAR * count)):
             raise UsageError(
-                f"{graph.path} has only {found:,} of {count:,} checked nodes of {path}: it is not "
-                "a newer version of that graph. Pass the right graph, or build an index of this "
-                f"one: cocite index {graph.path} -o {path} --overwrite"
+                f"{graph.path} has only {found:,} of {count:,} checked nodes of {path}, so it is "
+                "not a newer version of the index's graph. Pass the right graph, or build an "
+                f"index of {graph.path}: cocite index {graph.path} -o {path} --overwrite"
             )
 
     def __enter__(self) -> Self:
@@ -515,4 +518,4 @@ def _checked_date(date: str | None) -> str:
     try:
         return datetime.date.fromisoformat(date).isoformat()
     except (ValueError, TypeError) as error:
-        raise UsageError(f"date is {date!r}; it must be a day like 2026-11-21") from error
+        raise UsageError(f"date is {date!r}; it must be a date such as 2026-11-21") from error

@@ -60,7 +60,7 @@ class IndexSettings:
         strangers = [name for name in self.settings if name not in known]
         if strangers:
             raise UsageError(
-                f"{found.name} has no setting {strangers[0]!r}; it takes "
+                f"{found.name} has no setting {strangers[0]!r}; its settings are "
                 + (", ".join(sorted(known)) or "none")
             )
         building, asked, by = self._split
@@ -99,7 +99,8 @@ def chosen_options(settings: SettingsLike | None, options: IndexOptions) -> Buil
         chosen = read_settings(settings)
     if measure is not None and find_measure(measure).name != find_measure(chosen.measure).name:
         raise UsageError(
-            f"the settings are for {chosen.measure}, but the measure is {measure}. Omit one of them"
+            f"the settings are for {chosen.measure}, but the measure is {measure}: omit one of "
+            "the two"
         )
     building, asked, weight = chosen._split
     unweighted = options.unweighted or chosen.unweighted
@@ -134,7 +135,7 @@ def read_settings(path: str | os.PathLike[str]) -> IndexSettings:
 def _checked_settings(content: Mapping[str, object]) -> IndexSettings:
     for key in content:
         if key not in _KEYS:
-            raise UsageError(f"{key!r} is an unknown key; the keys are {', '.join(_KEYS)}")
+            raise UsageError(f"unknown key {key!r}; the keys are {', '.join(_KEYS)}")
     if "measure" not in content:
         raise UsageError('measure is missing; add a line such as measure = "psimrank"')
     for key in _TEXTS:

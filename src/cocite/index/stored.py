@@ -195,8 +195,8 @@ class StoredIndex:
             {n for each in self.lost for n in range(each.first, each.first + each.samples)}
         )
         found = (
-            f"{path} has lost samples {numbers_in_words(runs)} with {files}; the other "
-            f"{self.samples or 0:,} answer. To repair it"
+            f"{path} has lost samples {numbers_in_words(runs)} with {files}; queries use the "
+            f"other {self.samples or 0:,}. To repair it"
         )
         if self.freshness.refreshed:
             return f"{found}, draw all samples from the newest graph: {redraw_command(path)}"

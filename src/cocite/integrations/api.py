@@ -133,11 +133,12 @@ def _opened(
         return build(graph, measure=measure, memory=memory, threads=threads), options
     if measure is not None:
         raise UsageError(
-            "measure is given with an index, which has its own; omit it, or pass the graph"
+            "an index has a measure of its own: omit measure, or pass the graph instead of the "
+            "index"
         )
     if reading:
         raise UsageError(
-            "the input is an index, and options for reading links do not apply; omit "
+            "the input is an index, so options for reading links do not apply: omit "
             + " and ".join(reading)
         )
     return open_index(links, memory=memory, threads=threads) if stored else links, options

@@ -132,7 +132,7 @@ def _base_url(site: Site, page: str, base: str | None) -> str:
         return quote(page)
     if not site.is_inside(found):
         raise PageRefused(
-            "its <base> is outside the site; give the URL of the published folder with --site"
+            "its <base> is outside the site; pass the URL of the published folder with --site"
         )
     inside = found.partition("://")[2].removeprefix(site.root.partition("://")[2])
     return inside.partition("?")[0]

@@ -118,7 +118,10 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self._requested(self.n_neighbors)
         found = self._checked(X, reset=True)
         if found.shape[0] != found.shape[1]:
-            raise UsageError(f"X has the shape {found.shape}; it must be square: pages by pages")
+            raise UsageError(
+                f"X has the shape {found.shape}; it must be square, with a row and "
+                "a column per page"
+            )
         self.n_samples_fit_ = self._n_features_out = found.shape[0]
         self._fit_X = found
         self._index = self._built()

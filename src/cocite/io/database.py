@@ -206,7 +206,7 @@ def _behind(path: str) -> tuple[str, str]:
     if not mark:
         return path, ""
     if not table.strip():
-        raise UsageError("no table follows the #; name one, or omit the #")
+        raise UsageError("no table name follows the #: add one, or omit the #")
     return place, table.strip()
 
 
@@ -351,7 +351,7 @@ def open_duckdb(
 
 
 def _postgres(address: Address, write: bool) -> Any:
-    psycopg = need("psycopg", "a database of PostgreSQL", "postgres")
+    psycopg = need("psycopg", "a PostgreSQL database", "postgres")
     given = psycopg.conninfo.conninfo_to_dict(address.place)
     usual = {"application_name": "cocite", "connect_timeout": _PATIENCE}
     connection = psycopg.connect(**(usual | given))
@@ -385,5 +385,5 @@ def _errors(kind: str) -> tuple[type[Exception], ...]:
         import duckdb
 
         return (duckdb.Error,)
-    psycopg = need("psycopg", "a database of PostgreSQL", "postgres")
+    psycopg = need("psycopg", "a PostgreSQL database", "postgres")
     return (psycopg.Error,)

@@ -185,7 +185,7 @@ def _ingest_partitions(
 ) -> BlockedGraph:
     """Store a graph in partitions in the folder ``output``."""
     if output is None:
-        raise UsageError("partitions are stored in a folder: name one as the output")
+        raise UsageError("partitions are stored in a folder: pass a folder as the output")
     from cocite.io.partitions import check_output, split
 
     path, blocks = check_output(output, options.overwrite), options.partitions or 1

@@ -35,8 +35,11 @@ from cocite.options.ingest import IngestOptions
 
 _log = logging.getLogger("cocite")
 _LARGEST = 2**64
-_FORM = "a row is a source and a target, or these and a weight"
-_NAMES = "names are text, or whole numbers from 0 on: convert it, or name other columns (columns=)"
+_FORM = "each row must be (source, target) or (source, target, weight)"
+_NAMES = (
+    "names must be text, or whole numbers, 0 or more: convert the column, or choose other "
+    "columns (columns=)"
+)
 _ENDS = ("the sources of its links", "the targets of its links")
 
 
@@ -73,7 +76,7 @@ def _series(series: Any) -> Any:
     """Return a pandas or polars column: Arrow text as such, other values as an array."""
     kind = str(series.dtype)
     if kind == "String" and find_spec("pyarrow"):
-        return need("pyarrow", "text of polars", "arrow").chunked_array(series)
+        return need("pyarrow", "polars text", "arrow").chunked_array(series)
     if getattr(series.dtype, "storage", "") == "pyarrow" and kind.startswith("str"):
         return series.array.__arrow_array__()
     if kind == "category":
@@ -151,13 +154,13 @@ def _table_links(
     asked = tuple(asked.split(",") if isinstance(asked, str) else asked)
     if len(asked) not in (0, 2):
         shown = ", ".join(map(str, asked))
-        raise UsageError(f"columns is {shown}; it must be two, source and target")
+        raise UsageError(f"columns is {shown}; it must be two columns, source and target")
     sides = checked_sides(options.bipartite, options.sides)
     found = choose_columns(what, titles, 2, asked, options.weight_column, sides)
     called = [repr(titles[i]) for i in found.ends]
     if not asked and (len(titles) > 2 or found.ends != (0, 1)):
         _log.info(
-            f"{what}: links go from {' to '.join(called)}; if other columns are the link: "
+            f"{what}: links go from {' to '.join(called)}; to choose other columns: "
             "columns=(source, target)"
         )
     weights = None
@@ -181,7 +184,7 @@ def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
         place = int(np.argmin(fine))
         raise UsageError(
             f"{what}: row {place:,} (from 0) has the node {column[place]}; in a numeric array, "
-            "names must be whole numbers from 0 on"
+            "names must be whole numbers, 0 or more"
         )
     return column.astype(np.int64)
 
@@ -256,7 +259,7 @@ def _named(names: Sequence[object], count: int, what: str) -> NDArray[Any]:
     if found.size != count:
         raise UsageError(f"{what} has {count:,} nodes, but {found.size:,} names")
     if any(map(is_missing, found)):
-        raise UsageError(f"{what}: a node has no name; name all, or none")
+        raise UsageError(f"{what}: a node has no name; name all nodes, or none")
     if len(set(found)) != count:
         raise UsageError(f"{what}: two nodes have the same name; names must be unique")
     return found
@@ -282,13 +285,13 @@ class Kind(NamedTuple):
 _ARROW = Kind("the Arrow table", "pyarrow", "Table", _frame_links)
 _ROWS = Kind("the list of links", "builtins", "list", _pair_links)
 KINDS: tuple[Kind, ...] = (
-    Kind("the data frame of pandas", "pandas", "DataFrame", _frame_links),
-    Kind("the data frame of polars", "polars", "DataFrame", _frame_links),
+    Kind("the pandas data frame", "pandas", "DataFrame", _frame_links),
+    Kind("the polars data frame", "polars", "DataFrame", _frame_links),
     *(_ARROW._replace(class_name=name) for name in ("Table", "RecordBatch", "RecordBatchReader")),
     Kind("the array", "numpy", "ndarray", _array_links),
     Kind("the sparse matrix", "scipy", "_spbase", _scipy_links, table=False),
-    Kind("the graph of NetworkX", "networkx", "Graph", _networkx_links, table=False),
-    Kind("the graph of igraph", "igraph", "Graph", _igraph_links, table=False),
+    Kind("the NetworkX graph", "networkx", "Graph", _networkx_links, table=False),
+    Kind("the igraph graph", "igraph", "Graph", _igraph_links, table=False),
 )
 
 
@@ -315,9 +318,9 @@ def links_of(value: Any, options: IngestOptions) -> ObjectInput:
     matrix = kind.library == "scipy"  # nodes may have names; values are weights
     other = options.weight_column if matrix else options.nodes
     if not kind.table and (options.columns or other is not None):
-        own = "weights are its values" if matrix else "nodes are its own"
+        own = "its values are the weights" if matrix else "it has its own nodes"
         raise UsageError(
-            f"{kind.name} has no columns, and its {own}: omit columns and "
+            f"{kind.name} has no columns, and {own}: omit columns and "
             f"{'weight_column' if matrix else 'nodes'}"
         )
     return kind.read(value, kind.name, options)
@@ -531,13 +534,13 @@ def _read(job: Job) -> Read:
             found.leave_out("bad value", wrong, shown)
             if job.options.bad_rows == "stop":
                 raise InputError(
-                    f"{found.file}: {found.examples[0]}. Fix it, or pass bad_rows='few' to omit "
-                    "and count such rows"
+                    f"{found.file}: {found.examples[0]}. Fix the row, or pass bad_rows='few' to "
+                    "skip such rows and count them"
                 )
         found.rows = every - wrong
     except duckdb.OutOfMemoryException as error:
         raise ResourceError(
-            f"{found.file} exceeds the memory limit: {error}. Raise it with --memory"
+            f"{found.file} exceeds the memory limit: {error}. Raise the limit with --memory"
         ) from error
     except duckdb.InvalidInputException as error:  # a lone surrogate
         raise InputError(f"{found.file} contains text that is not Unicode: {error}") from error
@@ -559,7 +562,11 @@ def _fault(name: Any) -> str:
     if name is None:
         return "is missing"
     if isinstance(name, int):
-        return "is a number below 0; names are text, or numbers from 0 on" if name < 0 else ""
+        return (
+            "is a number below 0; names must be text, or whole numbers, 0 or more"
+            if name < 0
+            else ""
+        )
     if not trimmed(name):
         return "is empty"
     if len(name.encode()) > MAX_NAME:

@@ -90,7 +90,10 @@ class StoreRequest(NamedTuple):
         titling = Titling(options.titles, columns, read, memory - READERS_MEMORY)
         found = cls(_sources(named), _sources(nodes), titling, read)
         if sum(source.is_stdin for source in found.sources) > 1:
-            raise UsageError("standard input (-) is used twice, for links and for nodes or titles")
+            raise UsageError(
+                "standard input (-) is given twice, for links and for nodes or "
+                "titles: pass one of the two as a file"
+            )
         # Pipes may not have any bytes yet, so their readers are unknown.
         taken = {*_OF_SOME} if any(source.is_pipe for source in found.links) else set[str]()
         for sources, wanted in ((found.links, 2), (found.nodes, 1)):
@@ -101,7 +104,7 @@ class StoreRequest(NamedTuple):
                     source.evict()
         for option, what in _OF_SOME.items():
             if getattr(read, option) and option not in taken:
-                raise UsageError(f"{what}, but the input has none")
+                raise UsageError(f"{what}, but the input has none: omit --{option}")
         return found
 
     @property
@@ -115,7 +118,7 @@ def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
     if read.sides is not None and given.undirected:
         raise refuse_undirected(given.what)
     if given.weighted and read.count_duplicates:
-        raise UsageError(f"{given.what} already has weights; omit count_duplicates")
+        raise UsageError(f"{given.what} already has weights: omit count_duplicates")
     both, weight = read.undirected or given.undirected, "w" if given.weighted else None
     return replace(read, columns=(), weight_column=weight, undirected=both)
 
@@ -271,8 +274,8 @@ def load_all(
                 if options.sides and wanted == 2:
                     raise InputError(
                         f"{batch.found[0].file} lists nodes without their sides. For a bipartite "
-                        "graph, use a text, a Parquet file, JSON lines or a query with a column "
-                        "per side"
+                        "graph, use a text file, a Parquet file, JSON lines or a query, with one "
+                        "column per side"
                     )
                 tables.load(batch.nodes, 1, whole)
         disk.remove_tree(job.scratch)
@@ -310,9 +313,9 @@ def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
     bad = found.bad
     if bad > found.rows and options.bad_rows != "all":
         raise InputError(
-            f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: it may not be a "
-            "list of links, or may need other options. The first bad row is "
-            f"{found.examples[0]}. To omit them anyway: --bad-rows all (bad_rows='all')"
+            f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: it may not be an "
+            f"edge list, or may need other options. The first bad row is {found.examples[0]}. To "
+            "omit them anyway: --bad-rows all (bad_rows='all')"
         )
 
 
@@ -327,12 +330,12 @@ def check_some(read: Sequence[Found]) -> None:
             continue
         kinds = [(found.bad, "bad row")]
         if isinstance(found, TextInput):
-            kinds += [(found.comments, "comment line"), (found.header, "row of titles")]
+            kinds += [(found.comments, "comment line"), (found.header, "header row")]
         rest = " and ".join(f"{n:,} {what}{'s' * (n > 1)}" for n, what in kinds if n)
         clauses.append(f"{found.file} {'has only ' + rest if rest else 'is empty'}")
     more = f" (and {len(read) - 3:,} more)" if len(read) > 3 else ""
     raise UnrecognizedInput(
-        f"there are no links: {', '.join(clauses)}{more}. Name files with one link per row"
+        f"there are no links: {', '.join(clauses)}{more}. Pass files with one link per row"
     )
 
 

@@ -185,11 +185,14 @@ def cache_folder() -> Path:
     if chosen:
         found = Path(chosen).expanduser().absolute()
         if fault := fault_of(found):
-            raise StoreError(f"{COPIES} is not used: {fault}. Name another directory")
+            raise StoreError(f"{COPIES} is not used: {fault}. Choose another directory")
     else:
         written = place().folder
         if written is None:
-            raise StoreError(f"there is no private directory for copies; set {VARIABLE} to one")
+            raise StoreError(
+                f"there is no private directory for copies. Set {VARIABLE} to a "
+                "directory that only you can access"
+            )
         found = written / "copies"
     found.mkdir(0o700, parents=True, exist_ok=True)
     return found
@@ -370,8 +373,8 @@ def _make_room(folder: Path, size: int, url: str) -> None:
                 del held[path]
     if sum(held.values()) + size > bound:
         raise ResourceError(
-            f"{url} takes {format_size(size)} and exceeds the limit of {format_size(bound)} in "
-            f"{folder} together with the copies in use. Set {COPIES} to another directory"
+            f"{url} takes {format_size(size)}; together with the copies in use, this exceeds the "
+            f"limit of {format_size(bound)} in {folder}. Set {COPIES} to another directory"
         )
 
 

@@ -148,7 +148,7 @@ class Tables:
         except duckdb.OutOfMemoryException as error:
             raise ResourceError(
                 f"the links exceed the memory limit, even when spilling to disk: {error}. Raise "
-                "it with --memory"
+                "the limit with --memory"
             ) from error
         except NO_ROOM as error:
             raise unwritable(self._directory, error) from error
@@ -223,8 +223,8 @@ class Tables:
         _, merged = self.rename(trimmed, PADDED)
         if merged:
             _log.warning(
-                f"{merged:,} name{'s' * (merged > 1)} differed from others only by leading or "
-                "trailing blanks, which are stripped: they are merged"
+                f"{merged:,} name{'s' * (merged > 1)} differed from other names only in leading "
+                f"or trailing blanks, and {'were' if merged > 1 else 'was'} merged with them"
             )
         return merged
 

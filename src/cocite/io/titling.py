@@ -54,11 +54,12 @@ class Titling:
         self._read: list[dict[str, Any]] = []
         if len(columns) not in (0, 2):
             raise UsageError(
-                f"title_columns is {','.join(columns)}; it must be two, name and title, as in 1,2"
+                f"title_columns is {','.join(columns)}; it must be two columns, name and title, "
+                "such as 1,2"
             )
         if columns and not self.any:
             raise UsageError(
-                "title_columns (--title-columns) requires a table of titles: name one with --titles"
+                "title_columns (--title-columns) requires a table of titles: pass it with --titles"
             )
         for source in self.sources:
             if not source.is_pipe:
@@ -93,13 +94,13 @@ class Titling:
         self.met.flush()
         if not self._given.count + self.met.count:
             if self.sources:
-                raise InputError(f"{self.sources[0].label} has no title")
+                raise InputError(f"{self.sources[0].label} contains no titles")
             return {}, {}
         kept = tables.load_titles()
         known = kept.names - kept.unknown
         if self._given.count and not known:
             raise InputError(
-                f"none of the {kept.names:,} titles is that of a node: no node is called "
+                f"none of the {kept.names:,} titles belongs to a node: no node is named "
                 f"{kept.strangers[0]!r}. To choose other columns: --title-columns NAME,TITLE "
                 "(title_columns=)"
             )
@@ -121,23 +122,23 @@ def _check(source: Source, options: ReadOptions) -> None:
     known = isinstance(source, SqlSource)
     if not known and reader_of(source, options.for_nodes(), 1) not in readable:
         raise UnrecognizedInput(
-            f"{source.label} is not a table of names and titles: text with tabs or commas, "
-            "Parquet, or a table of a database"
+            f"{source.label} is not a table of names and titles; it must be text with tabs or "
+            "commas, Parquet, or a database table"
         )
 
 
 def _facts(table: NameTable, titles: int, without: int) -> dict[str, Any]:
     """Return a table's manifest entry, with the base name of its path only."""
     name = Path(table.file).name
-    kind = f"a table of {table.delimiter}" if table.delimiter in _DATABASES else table.separated
+    kind = f"a table in {table.delimiter}" if table.delimiter in _DATABASES else table.separated
     text = f"{name}: {titles:,} title{'s' * (titles != 1)}, {kind}"
     place, other = table.places
     if table.header:
-        text += f", of column {table.header[other]!r} for the names in {table.header[place]!r}"
+        text += f", in column {table.header[other]!r} for the names in {table.header[place]!r}"
     elif table.width > 2 or table.places != (0, 1):
-        text += f", of column {other + 1} for the names in {place + 1}"
+        text += f", in column {other + 1} for the names in column {place + 1}"
     if table.header or table.width > 2:
-        text += " (if others are: --title-columns NAME,TITLE)"
+        text += " (to choose others: --title-columns NAME,TITLE)"
     rows = f"{without:,} row{'s' * (without > 1)}"
     return {
         "file": name,
@@ -161,8 +162,8 @@ def _source_of(named: Any, memory: int) -> list[Source]:
 
 
 _ALLOWED = (
-    "titles are a mapping of names to titles, pairs of the two, a table with a column for each, or "
-    "names of files"
+    "titles must be a mapping of names to titles, pairs (name, title), a table with these two "
+    "columns, or file paths"
 )
 
 
@@ -189,7 +190,7 @@ def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:
         return titles
     if kind is None or not kind.table:
         what = type(titles).__name__ if kind is None else kind.name
-        raise UsageError(f"{what} holds no titles: {_ALLOWED}")
+        raise UsageError(f"{what} contains no titles: {_ALLOWED}")
     if hasattr(titles, "iloc") and len(titles.columns) == 1:  # the index has the names
         titles = titles.rename_axis(titles.index.name or "name").reset_index()
     named, column = columns_of(titles)
@@ -209,5 +210,5 @@ def _checked(rows: Iterable[Any]) -> Iterator[tuple[str, str]]:
         if is_missing(name) or is_missing(title):
             continue
         if not isinstance(title, str | int | float | np.generic):
-            raise UsageError(f"the title of {name!r} is {title!r}; a title is text")
+            raise UsageError(f"the title of {name!r} is {title!r}; titles must be text")
         yield text_of(name), str(title)

@@ -96,8 +96,8 @@ def library() -> ctypes.CDLL:
 
         raise ResourceError(
             f"the compiled kernels cannot be loaded: {error}. Install a wheel, or build them in "
-            "a clone: pip install . ; or have Numba compile them when they are called: "
-            f"COCITE_JIT=1, and {install_command('jit')}"
+            "a clone: pip install . ; or let Numba compile them on first use: set COCITE_JIT=1, "
+            f"and run {install_command('jit')}"
         ) from None
     ctypes.c_int64.in_dll(found, "cocite_head").value = object.__basicsize__
     table = (ctypes.c_void_p * len(DTYPES)).in_dll(found, "cocite_types")

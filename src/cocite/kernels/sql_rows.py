@@ -36,8 +36,8 @@ CONTROL, ENCODING, NUMBER, TURNED = range(1, 5)
 REASONS = {
     CONTROL: "a control character in a name",
     ENCODING: "bytes that are not UTF-8",
-    NUMBER: "no whole number where one is meant",
-    TURNED: "a name with a sign that turns the direction of text",
+    NUMBER: "not a whole number",
+    TURNED: "a name with a character that changes the text direction",
 }
 
 _LF, _TAB, _SPACE, _QUOTE, _BACKSLASH = 10, 9, 32, 39, 92

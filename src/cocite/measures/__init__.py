@@ -78,7 +78,7 @@ def find_measure(name: str) -> Measure:
         return MEASURES[called]
     except KeyError:
         near = get_close_matches(called, MEASURES, 1)
-        like = f". Did you mean {near[0]}? There are " if near else "; there are "
+        like = f". Did you mean {near[0]}? The measures are " if near else "; the measures are "
         raise UsageError(
             f"no measure is called {name!r}{like}{', '.join(sorted(MEASURES))}"
         ) from None

@@ -48,11 +48,13 @@ def parse_blend(text: str, measures: Mapping[str, Measure]) -> Measure:
         )
     shares = [term["share"] for term in terms if term]
     if any(shares) and not all(shares):
-        raise UsageError(f"{text!r} has weights for some components; give all a weight, or none")
+        raise UsageError(
+            f"{text!r} has weights for some components; give every component a weight, or none"
+        )
     values = [float(share or 1) for share in shares]
     total, named = added(values), Counter[str]()
     if not all(0 < value / total <= 1 for value in values):
-        raise UsageError(f"{text!r} has a weight of 0, or one too large; weights are above 0")
+        raise UsageError(f"{text!r} has a weight that is 0 or too large; weights must be above 0")
     parts: list[Component] = []
     written: list[str] = []
     tops: list[Measure] = []
@@ -107,7 +109,9 @@ def _components(
     """Return a term's components, numbered after the ``named`` ones, and the canonical settings."""
     name = term["name"]
     if name not in measures:
-        raise UsageError(f"no measure is called {name!r}; there are " + ", ".join(sorted(measures)))
+        raise UsageError(
+            f"no measure is called {name!r}; the measures are " + ", ".join(sorted(measures))
+        )
     measure = measures[name]
     own = dict(_assignment(name, item) for item in (term["own"] or "").split(",") if item)
     direction, layout = own.pop("direction", None), own.pop("layout", None)
@@ -120,7 +124,7 @@ def _components(
     settings = {setting.name: setting for setting in measure.build + measure.ask}
     for stranger in own.keys() - settings.keys():
         raise UsageError(
-            f"{name} has no setting {stranger!r}; in a blend it takes "
+            f"{name} has no setting {stranger!r}; its settings in a blend are "
             + ", ".join([*settings, "direction", "layout"])
         )
     fixed = {key: settings[key].checked(_read(settings[key], value)) for key, value in own.items()}

@@ -25,7 +25,7 @@ _PARTS = {measure.name: measure for measure in (SNN, PPR_SYMMETRIC)}
 NEIGHBORHOOD = replace(
     parse_blend(PREFIX + "0.4*snn+0.6*ppr-symmetric(direction=any)", _PARTS),
     name="neighborhood",
-    summary="the same pages are nearest to both, or they are near themselves",
+    summary="similar if the same pages are nearest to both, or if they are near each other",
     weighted=True,
     lenient=True,
 )

@@ -66,4 +66,4 @@ FLOOR_WORDS = (
 
 def floor_text(layout: str) -> str:
     """Return the sentence on minimum memory for error messages."""
-    return f". The least for the layout {layout} is {FLOORS[layout]} (see: cocite measures)"
+    return f". The minimum for the layout {layout} is {FLOORS[layout]} (see: cocite measures)"

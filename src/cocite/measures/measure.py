@@ -84,11 +84,14 @@ class Measure:
     def checked_way(self, direction: str) -> str:
         """Return ``direction`` if the measure supports it; raises :class:`UsageError`."""
         if self.texts and direction != NO_LINKS:
-            raise UsageError(f"direction is {direction!r}; {self.name} uses no links: omit it")
+            raise UsageError(
+                f"direction is {direction!r}; {self.name} uses no links: omit direction"
+            )
         if direction not in self.directions:
             checked_direction(direction)
             raise UsageError(
-                f"direction is {direction!r}; for {self.name} it is " + " or ".join(self.directions)
+                f"direction is {direction!r}; for {self.name} it must be "
+                + " or ".join(self.directions)
             )
         return direction
 
@@ -100,7 +103,7 @@ class Measure:
         """Return the layout of an index and all its settings; raises :class:`UsageError`."""
         if layout is not None and layout not in self.layouts:
             raise UsageError(
-                f"layout is {layout!r}; for {self.name} it is " + " or ".join(self.layouts)
+                f"layout is {layout!r}; for {self.name} it must be " + " or ".join(self.layouts)
             )
         settings = self.build_settings(given)
         if self.chooses is not None:

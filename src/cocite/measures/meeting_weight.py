@@ -156,7 +156,8 @@ def _weight(by: str, decay: float, length: int) -> MeetingWeights:
     numbers = numbers_in(by)
     if numbers is not None and numbers < length:
         raise UsageError(
-            f"meeting_weight has {numbers} numbers; walks have {length} steps: give one for each"
+            f"meeting_weight has {numbers} numbers; walks have {length} steps: pass one number "
+            "for each step"
         )
     values = [1.0, *(_at(by, t, decay, length) for t in range(1, length + 1))]
     for t, value in enumerate(values):
@@ -234,11 +235,13 @@ def _canonical(text: str) -> str:
 def _joined(numbers: list[float]) -> str:
     if not 1 <= len(numbers) <= MAX_LENGTH:
         raise UsageError(
-            f"meeting_weight has {len(numbers)} numbers; it has one for each step of a walk, 1 to "
-            f"{MAX_LENGTH}"
+            f"meeting_weight has {len(numbers)} numbers; it must have one for each step of a "
+            f"walk, 1 to {MAX_LENGTH}"
         )
     if not all(map(math.isfinite, numbers)):
-        raise UsageError("meeting_weight has a number that is not finite; numbers are from 0 to 1")
+        raise UsageError(
+            "meeting_weight has a number that is not finite; numbers must be from 0 to 1"
+        )
     return ", ".join(map(repr, numbers)) + "," * (len(numbers) == 1)
 
 
@@ -247,7 +250,7 @@ def _tree(text: str) -> ast.expr:
     """Parse an expression or a tuple of numbers; raises :class:`UsageError` for others."""
     text = _NAMED.get(text, text)
     if len(text) > _LONGEST * (1 + 2 * ("," in text)):
-        raise UsageError(f"meeting_weight has {len(text):,} characters; {_LONGEST} are allowed")
+        raise UsageError(f"meeting_weight has {len(text):,} characters; the maximum is {_LONGEST}")
     try:
         with PARSING:
             tree = ast.parse(text.strip(), mode="eval").body

@@ -61,7 +61,7 @@ NORMALIZED = Setting(
 MOST_STEPS = Setting(
     "most_steps",
     100_000_000,
-    "fail if the paths of one page take more links than this; a million links take about 2 ms",
+    "fail if the paths of one page read more links than this; a million links take about 2 ms",
     1,
     late=True,
 )

@@ -80,7 +80,8 @@ MIN_RESULTS = Setting(
 
 PPR_SYMMETRIC = Measure(
     name="ppr-symmetric",
-    summary="how near along links taken either way, divided by degrees; reaches all connected",
+    summary="nearness along links in either direction, divided by degrees; reaches all connected "
+    "pages",
     layouts=("links",),
     reader="push:ProximityReader",
     ask=(FARTHER, MAX_EDGES, MIN_RESULTS),

@@ -34,7 +34,8 @@ from cocite.measures.settings import DECAY, EVIDENCE, HUBS, LENGTH, SAMPLES, SEE
 
 PSIMRANK = Measure(
     name="psimrank",
-    summary="like simrank, but walks meet as likely as in-links overlap (Fogaras, Racz)",
+    summary="like simrank, but the overlap of in-links is the probability that walks meet "
+    "(Fogaras, Racz)",
     layouts=("trees", "packed", "paths"),
     build=(SAMPLES, LENGTH, SEED, HUBS),
     ask=(DECAY, MEETING_WEIGHT, EVIDENCE),

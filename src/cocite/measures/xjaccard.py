@@ -64,7 +64,7 @@ def _choose(
         )
     if found == "sketch" and not bits:
         if BITS.name in given:
-            raise UsageError("bits is 0; layout sketch stores 1 to 16 bits of each min-hash")
+            raise UsageError("bits is 0, but layout sketch stores 1 to 16 bits of each min-hash")
         return found, settings.changed(BITS, _BITS)
     return found, settings
 

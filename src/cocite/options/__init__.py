@@ -118,7 +118,7 @@ class Option(Generic[T_co]):
             return what if math.isinf(self.low) else f"{what}, {self.low:g} or more"
         low, high = (str(x) if isinstance(x, int) else f"{x:g}" for x in (self.low, self.high))
         if self.open:
-            return f"{what} between {low} and {high}, both excluded"
+            return f"{what} above {low} and below {high}"
         return f"{what} from {low} to {high}"
 
     @property
@@ -306,7 +306,7 @@ DIRECTIONS = {
     "in": "in-links",
     "out": "out-links",
     "both": "both directions",
-    "any": "links taken either way",
+    "any": "links in either direction",
 }
 
 NO_LINKS = "none"

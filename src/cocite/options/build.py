@@ -44,7 +44,7 @@ class MeasureOptions(Options):
         "Which links count. in: pages are similar if similar pages link to them. out: if they link "
         "to similar pages. both: combine in-link and out-link similarity. any: ignore direction.",
         metavar=f"[{'|'.join(DIRECTIONS)}]",
-        unset="that of the measure (see: cocite measures)",
+        unset="the default of the measure (see: cocite measures)",
     )
     layout: str | None = option(
         None,
@@ -69,8 +69,8 @@ class MeasureOptions(Options):
     )
     only_nodes: Any = option(
         None,
-        "Index only the pages named in this file, one per line. Their scores are those of the "
-        "whole graph, and the index is proportionally smaller. Other pages cannot be queried.",
+        "Index only the pages named in this file, one per line. Scores are still computed from "
+        "the whole graph, and the index is proportionally smaller. Other pages cannot be queried.",
         kind=NodeNames,
         many=True,
         metavar="FILE",
@@ -78,7 +78,8 @@ class MeasureOptions(Options):
     )
     only_prefix: Any = option(
         None,
-        "Index only pages whose names begin with this text, and those of --only-nodes. Repeatable.",
+        "Index only pages whose names begin with this text, and the pages of --only-nodes. "
+        "Repeatable.",
         kind=str,
         many=True,
         metavar="TEXT",

@@ -27,7 +27,7 @@ class OutputOptions(Options):
     )
     append: bool = option(False, "Append rows to an existing table of --to.")
     overwrite: bool = option(
-        False, "Replace the output file or the table. A symbolic link is refused."
+        False, "Replace the output file or the table. Symbolic links are refused."
     )
 
 
@@ -44,7 +44,8 @@ class SourceOptions(Options, fronts=CLI):
     titles: tuple[str, ...] = option(
         (),
         "Show titles beside the names of LINKS: a table of names and titles, as a file or in a "
-        "database, such as 'sqlite:///site.db#pages'. They are cached with the links. Repeatable.",
+        "database, such as 'sqlite:///site.db#pages'. Titles are cached with the links. "
+        "Repeatable.",
         metavar="FILE|DATABASE#TABLE",
     )
 

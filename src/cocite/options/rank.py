@@ -43,8 +43,8 @@ class RankOptions(Options):
     )
     personalization: tuple[str, ...] = option(
         (),
-        "Personalize: jumps go to the nodes in FILE, which holds a node and a weight on each "
-        "line, separated by a tab; or .csv, or Parquet. Repeatable.",
+        "Personalize: jumps go to the nodes in FILE, which has a node, a tab and a weight per "
+        "line, or is a .csv or Parquet table. Repeatable.",
         metavar="FILE",
         fronts=CLI,
     )

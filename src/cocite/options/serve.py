@@ -13,7 +13,7 @@ from cocite.options.query import ShardOptions
 class _ServerOptions(Options):
     host: str = option(
         "127.0.0.1",
-        "The address to listen on. One that other machines can reach needs --api-keys or "
+        "The address to listen on. An address that other machines can reach needs --api-keys or "
         "--insecure.",
     )
     port: int = option(8080, "The port; 0 for a free one.", low=0, high=65535)
@@ -75,7 +75,7 @@ class _LoadOptions(Options, section="Load"):
     )
     min_samples: int = option(
         10,
-        "The smallest number of samples per answer. If these are still too slow, queries are "
+        "The smallest number of samples per answer. If answers are still too slow, queries are "
         "refused (429).",
         low=1,
     )
@@ -94,15 +94,15 @@ class _LoadOptions(Options, section="Load"):
 class _SafetyOptions(Options, section="Safety"):
     api_keys: Path | None = option(
         None,
-        "Require one of the keys in this file. It holds their hashes, followed by the word write "
-        "for keys that may send links. SIGHUP reloads it.",
+        "Require one of the keys in this file. The file has the hashes of the keys, followed by "
+        "the word write for keys with write access. SIGHUP reloads it.",
         metavar="FILE",
     )
     accept_links: bool = option(
         False,
-        "Accept links by POST /v1/links from keys that may write. They are stored in INDEX.links. "
-        "Answers for these nodes use them at once; cocite refresh --add-links adds them to the "
-        "graph.",
+        "Accept links by POST /v1/links from keys with write access. The links are stored in "
+        "INDEX.links. Answers for their nodes use them at once; cocite refresh --add-links adds "
+        "them to the graph.",
     )
     new_key: str | None = option(
         None,
@@ -114,7 +114,7 @@ class _SafetyOptions(Options, section="Safety"):
     )
     allow_origin: tuple[str, ...] = option(
         (),
-        "Let scripts of this site query the server from browsers (CORS), such as "
+        "Let scripts of this origin query the server from browsers (CORS), such as "
         "https://example.org, or * for all. Repeatable.",
         metavar="URL",
         unset="none",
@@ -128,7 +128,7 @@ class _SafetyOptions(Options, section="Safety"):
     )
     frame_ancestors: tuple[str, ...] = option(
         (),
-        "Let pages of this site embed pages of the server. Repeatable.",
+        "Let pages of this origin embed pages of the server. Repeatable.",
         metavar="URL",
         unset="none",
     )
@@ -146,8 +146,8 @@ class AssistantOptions(Options, fronts=CLI):
 
     http: str | None = option(
         None,
-        "Serve streamable HTTP at this address, such as 127.0.0.1:8081, or at this port of this "
-        "machine alone, such as 8081; 0 for a free port. The path is /mcp.",
+        "Serve streamable HTTP at this address, such as 127.0.0.1:8081, or at this port, from "
+        "this machine only, such as 8081; 0 for a free port. The path is /mcp.",
         metavar="HOST:PORT",
         unset="standard input and output, for hosts that start the command themselves",
     )

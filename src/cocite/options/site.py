@@ -31,7 +31,7 @@ class SiteOptions(Options, fronts=CLI):
     directory_urls: bool = option(
         False,
         "Link to guide/ instead of guide/index.html.",
-        unset="name the file, which also works without a server",
+        unset="link to the file, which also works without a server",
     )
     exclude: Any = option(
         (),
@@ -78,4 +78,4 @@ class SiteOptions(Options, fronts=CLI):
     dry_run: bool = option(
         False, "Write nothing. Report what would change, and show the change to one page."
     )
-    remove: bool = option(False, "Remove the lists from the pages. All other bytes stay the same.")
+    remove: bool = option(False, "Remove the lists from the pages. All other bytes are unchanged.")

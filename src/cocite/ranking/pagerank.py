@@ -136,7 +136,7 @@ def teleport(
     where = lumped.vector()
     fine = True
     if isinstance(personalization, str):
-        raise UsageError(f"{option} is a single text; give a list of names, or a mapping")
+        raise UsageError(f"{option} is a single string; pass a list of names, or a mapping")
     if isinstance(personalization, np.ndarray):
         fine = personalization.shape == where.shape
     elif personalization is not None:
@@ -227,7 +227,7 @@ class Ranks(NodeNumbers):
         within = range(self.values.size)
         if side is not None:
             if self.names.sides is None:
-                raise UsageError("the graph is not bipartite: omit side")
+                raise UsageError("the graph is not bipartite: omit --side (side=...)")
             within = self.names.sides.named(side)
         order = order_of(self.values[within.start : within.stop], k) + within.start
         return list(zip(self.names.names(order), self.values[order].tolist(), strict=True))
@@ -289,7 +289,7 @@ def pagerank(
     graph = open_graph(graph, memory=memory)
     if options.trust is not None and personalization is not None:
         raise UsageError(
-            "trust compares with ranks whose jumps go to all nodes; omit personalization"
+            "trust is compared with ranks whose jumps go to all nodes: omit personalization"
         )
     means = Resources.checked(threads, memory)
     system, where, mode = set_up(graph, options, personalization, means.memory, means.threads)
@@ -427,8 +427,8 @@ def _guess(
         fine = fine and bool(np.isfinite(guess[part]).all()) and bool((guess[part] >= 0).all())
     if not fine or not np.isfinite(total(guess)):
         raise UsageError(
-            f"start must be {guess.size:,} values, 0 or more, with a finite sum; or names with "
-            "such values; or a file of these"
+            f"start must be {guess.size:,} values, names with values, or a file of either; "
+            "values must be 0 or more, with a finite sum"
         )
     return guess, count
 

@@ -90,7 +90,7 @@ def is_links(path: str) -> bool:
     return holds_links(Path(path))
 
 
-@shows("making an index")
+@shows("creating an index")
 def find_or_make(
     source: str,
     *,
@@ -268,7 +268,7 @@ class _Work:
             forgotten = [str(each[0]) for each in earlier if isinstance(each, list) and each]
             if forgotten:
                 _log.warning(
-                    f"{self.source} has changed, so titles are read again: name them with "
+                    f"{self.source} has changed, so titles are read again: pass them with "
                     f"--titles {' --titles '.join(forgotten)}"
                 )
             titles = _titles(self.titles)  # fingerprinted before the titles are read
@@ -402,7 +402,7 @@ def _titles(named: Sequence[str]) -> list[list[str]]:
         if file is None:
             raise UsageError(
                 f"changes on the server {whole} cannot be detected: store the titles with a "
-                "graph, cocite ingest LINKS --titles ADDRESS -o DIR, and query that"
+                "graph, cocite ingest LINKS --titles ADDRESS -o DIR, and query DIR"
             )
         found.append([whole, _fingerprint(_with_wal(os.fspath(file)))])
     return found
@@ -481,7 +481,7 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
                     disk.remove(left)
         except (OSError, StoreError) as error:
             reason = error.strerror if isinstance(error, OSError) else "it is not writable"
-            fault = f"{folder} cannot be made: {reason}"
+            fault = f"{folder} cannot be created: {reason}"
         yield fault
     finally:
         if descriptor >= 0:
@@ -504,7 +504,7 @@ def _locked(folder: Path, progress: Progress) -> int:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             if not lock(descriptor):
-                progress(f"waiting for another process that makes {folder}", 0, 0)
+                progress(f"waiting for another process that creates {folder}", 0, 0)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             if is_still(folder, descriptor):
                 return descriptor

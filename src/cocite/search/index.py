@@ -73,7 +73,9 @@ class Index:
         and ``remote`` supplies samples from other machines.
         """
         if means is None:
-            raise UsageError(f"Index got {shown(stored)}. Open an index with cocite.open(path)")
+            raise UsageError(
+                f"Index() does not accept {shown(stored)}. Open an index with cocite.open(path)"
+            )
         self.means, self.given, self.remote = means, graph, remote
         self._searcher = Searcher(stored, means, graph)
         self._answered: Answered | None = None
@@ -275,7 +277,7 @@ class Index:
         from cocite.search.pairs import related_many
 
         if isinstance(nodes, str | bytes) or not isinstance(nodes, Iterable):
-            raise UsageError(f"nodes is {nodes!r}; give a list of names")
+            raise UsageError(f"nodes is {nodes!r}; pass a list of names")
         names = list(nodes)
         count = self.means.threads if threads is None else checked_threads(threads)
         whole = self if self._whole is None else self._whole
@@ -380,7 +382,7 @@ class Index:
         from cocite.search import pairs as many
 
         if self.remote is not None:
-            self.remote.refuse("many pairs", "cocite.open without a cluster; or ask for one pair")
+            self.remote.refuse("many pairs", "cocite.open without a cluster; or query one pair")
         columns = many.columns_of_pairs(a, b)
         pairs = many.ids_of_pairs(self.nodes, columns, numbers=ids)
         count = self.means.threads if threads is None else checked_threads(threads)
@@ -461,7 +463,7 @@ class Index:
         other = self.nodes.id(b)
         if other in ids:
             raise UsageError(
-                f"{b!r} is one of the query nodes, so it cannot be a hit; name another node last"
+                f"{b!r} is one of the query nodes, so it cannot be a hit; pass another node last"
             )
         if self.nodes.sides is not None:
             self.nodes.sides.check_alike((*ids, other), (*nodes, b))

@@ -34,8 +34,8 @@ Column = Sequence[Any] | NDArray[Any]
 _PIECE = 1 << 14
 _SHOWN = 3
 _FORM = (
-    "pairs are two columns of names, a and b; or a table of two columns, an array (pairs, 2), or "
-    "rows of two names"
+    "pairs must be two columns of names (a and b), a table of two columns, an array (pairs, 2), "
+    "or rows of two names"
 )
 
 
@@ -117,7 +117,7 @@ def _separate(pairs: Any) -> tuple[Column, Column]:
 
 def _column(values: Any, title: str) -> Column:
     if isinstance(values, str | bytes):
-        raise UsageError(f"{title} is a single text; {_FORM}")
+        raise UsageError(f"{title} is a single string; {_FORM}")
     if not isinstance(values, np.ndarray | list | tuple):
         from cocite.io.objects import names_in
 
@@ -125,7 +125,7 @@ def _column(values: Any, title: str) -> Column:
     if not isinstance(values, np.ndarray):
         return values.to_pylist() if hasattr(values, "to_pylist") else list(values)
     if values.ndim != 1:
-        raise UsageError(f"{title} has {values.ndim} dimensions; a column of names has one")
+        raise UsageError(f"{title} has {values.ndim} dimensions; a column of names must have one")
     found: Column = values if values.dtype.kind in "iu" else values.tolist()
     return found
 
@@ -151,8 +151,8 @@ def ids_of(names: Names, column: Column, title: str, numbers: bool) -> Ids:
         found = np.asarray(column)
         if found.size and found.dtype.kind not in "iu":
             raise UsageError(
-                f"{title} contains {found.dtype}; with ids=True it must contain node ids: "
-                "whole numbers from 0"
+                f"{title} contains {found.dtype}; with ids=True it must contain node ids: whole "
+                "numbers, 0 or more"
             )
         if found.size and not (found.min() >= 0 and found.max() < len(names)):
             raise UsageError(

@@ -82,10 +82,10 @@ class Promise:
 
 
 PROMISES = {
-    "error": Promise(5, "a score is off by no more", 6 / 7, 2),
-    "order": Promise(6, "two nodes so far apart keep their order", 0.3, 1),
-    "recall": Promise(7, "nodes so far above a threshold are listed", 6 / 7, 1),
-    "precision": Promise(7, "nodes listed are no further below a threshold", 6 / 7, 1, 1),
+    "error": Promise(5, "a score is off by at most this", 6 / 7, 2),
+    "order": Promise(6, "two nodes that differ by this keep their order", 0.3, 1),
+    "recall": Promise(7, "nodes this far above a threshold are listed", 6 / 7, 1),
+    "precision": Promise(7, "no listed node is further below a threshold", 6 / 7, 1, 1),
 }
 LISTED = 10
 """Default number of nodes in a list."""
@@ -166,8 +166,8 @@ class Costs:
         number = int((size - self.names) / self.sample)
         if number < 1:
             raise UsageError(
-                f"no sample fits on {format_size(size)} of disk: one takes "
-                f"{format_size(self.sample)}, and the node names {format_size(self.names)}"
+                f"no sample fits in {format_size(size)} of disk space: a sample takes "
+                f"{format_size(self.sample)}, and the node names take {format_size(self.names)}"
             )
         return min(number, MAX_SAMPLES)
 
@@ -175,7 +175,7 @@ class Costs:
         """Return the maximum number of samples in this time; raises :class:`UsageError` if none."""
         if self.each > seconds:
             raise UsageError(
-                f"no sample can be drawn in {format_time(seconds)}: one takes about "
+                f"no sample can be drawn in {format_time(seconds)}: a sample takes about "
                 f"{format_time(self.each)}"
             )
         return min(int(seconds / self.each) if self.each > 0 else MAX_SAMPLES, MAX_SAMPLES)
@@ -219,7 +219,7 @@ def parse_time(text: str | float) -> float:
     else:
         seconds = float(text)
     if not 0 < seconds < float("inf"):
-        raise UsageError(f"{text!r} is not a time; write it like 90s, 10min or 2h")
+        raise UsageError(f"{text!r} is not a time; write a time like 90s, 10min or 2h")
     return seconds
 
 
@@ -270,8 +270,8 @@ def plan_index(
     built = BuildOptions.checked(measure, *way, kept, options=chosen)
     if any(SAMPLES in component.fixed for component in built.measure.components):
         raise UsageError(
-            f"{measure} fixes its number of samples, but planning draws fewer. Omit it there, and "
-            "use --samples (samples=) instead"
+            f"{measure} fixes its number of samples, but planning draws fewer. Omit samples from "
+            "the measure, and use --samples (samples=) instead"
         )
     asked = query_settings(built.measure, built.parts, ask)
     means = Resources.checked(threads, memory)
@@ -329,13 +329,13 @@ def _chosen_way(
     given = [name for name, value in ways.items() if value is not None]
     if given and options.samples is None:
         raise UsageError(
-            f"{options.measure.name} has no samples, so {given[0]} cannot choose their number. "
-            "Omit it"
+            f"{options.measure.name} has no samples, so {given[0]} cannot choose their number: "
+            f"omit {given[0]}"
         )
     if len(given) > 1:
-        raise UsageError(f"{' and '.join(given)} exclude each other; give one of them")
+        raise UsageError(f"{' and '.join(given)} exclude each other: pass one of them")
     if promise is not None and "delta" not in given:
-        raise UsageError("a guarantee needs delta; give both")
+        raise UsageError("a guarantee needs delta: pass both")
     if "delta" in given:
         delta = ways["delta"]
         needs = {name: each.samples(delta, failure) for name, each in kept.items()}
@@ -345,8 +345,8 @@ def _chosen_way(
             least = math.ceil(kept[most].delta(MAX_SAMPLES, failure) * 1e4) / 1e4
             raise UsageError(
                 f"delta is {delta:g}; with a failure of {failure:g} it needs {number:,} samples, "
-                f"and an index has at most {MAX_SAMPLES:,}, enough for {least:g}. Choose a larger "
-                "delta or failure, or one --guarantee that needs fewer"
+                f"and an index has at most {MAX_SAMPLES:,}, enough for a delta of {least:g}. "
+                "Choose a larger delta or failure, or one --guarantee that needs fewer"
             )
         return lambda costs: number, needs
     if "disk" in given:

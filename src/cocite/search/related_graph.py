@@ -112,7 +112,7 @@ class RelatedGraph:
         """Return the graph as a ``networkx.DiGraph``, with names as nodes."""
         from cocite.extras import need
 
-        graph = need("networkx", "a graph of NetworkX", "networkx").DiGraph()
+        graph = need("networkx", "a NetworkX graph", "networkx").DiGraph()
         facts = self._facts()
         for name, *values in zip(self.nodes, *facts.values(), strict=True):
             known = zip(facts, values, strict=True)
@@ -139,5 +139,5 @@ class RelatedGraph:
 def _writer(kind: str) -> GraphFile:
     found = GRAPHS.get(f".{kind.lower()}")
     if found is None:
-        raise UsageError(f"a graph is written as {', '.join(kinds_of(GRAPHS))}; not as {kind!r}")
+        raise UsageError(f"kind is {kind!r}; it must be one of {', '.join(kinds_of(GRAPHS))}")
     return found

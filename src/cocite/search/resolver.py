@@ -102,7 +102,7 @@ class NodesDocument(Document):
         within = range(len(names))
         if side is not None:
             if names.sides is None:
-                raise UsageError(f"{name} is not bipartite: omit side")
+                raise UsageError(f"{name} is not bipartite: omit --side (side=...)")
             within = names.sides.named(side)
         ids = Resolver(names).matches(search, None if side is None else within).ids
         chosen = ids[:k]

@@ -88,7 +88,7 @@ class Filter:
             only.append(names.with_prefix(options.prefix))
         if options.only is not None:
             if isinstance(options.only, str):
-                raise UsageError("only is a single text; give a list of names")
+                raise UsageError("only is a single string; pass a list of names")
             only.append(np.unique(names.ids(list(options.only))))
         if options.exclude_prefix is not None:
             never.append(names.with_prefix(options.exclude_prefix))

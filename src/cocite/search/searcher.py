@@ -83,15 +83,15 @@ class Query:
             raise UsageError(f"min_score is {options.min_score!r}; it must be a number, 0 or more")
         if options.total and (options.refined or options.min_confidence is not None):
             raise UsageError(
-                "total counts hits by their stored scores; omit it, or omit refine, target_error "
-                "and min_confidence"
+                "total counts hits by their stored scores: omit total, or omit refine, "
+                "target_error and min_confidence"
             )
         end = options.offset + k
         if options.order == DEFAULT_ORDER:
             for name in ("candidates", "ranks"):
                 if getattr(options, name) is not None:
                     raise UsageError(
-                        f"{name} apply only to orders by PageRank: choose "
+                        f"{name} applies only to orders by PageRank: choose "
                         f"{' or '.join(ORDERS[1:])}, or omit {name}"
                     )
             return cls(k, options, end + 1, slice(options.offset, end + 1), level)
@@ -176,7 +176,7 @@ class Searcher:
         if not isinstance(node, list | tuple) or self.nodes.is_one(node):
             return (self.nodes.id(node),)
         if not node:
-            raise UsageError("no node is named; give one, or several to query them together")
+            raise UsageError("no node is given: pass one node, or several to query them together")
         return tuple(dict.fromkeys(self.nodes.ids(list(node)).tolist()))
 
     def pair_of(self, a: object, b: object) -> tuple[int, int]:
@@ -294,7 +294,7 @@ class Searcher:
         level = Level.of_query(self.stored, settings, *how, above)
         if options.interval != DEFAULT_INTERVAL and self.refiner:
             raise UsageError(
-                f"refined answers have intervals of their own, not by {options.interval}: omit "
+                f"refined answers compute their own intervals, without {options.interval}: omit "
                 "--interval (interval=...)"
             )
         return level

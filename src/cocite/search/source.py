@@ -28,7 +28,7 @@ from cocite.resources import Resources
 GraphLike = Graph | str | os.PathLike[str]
 GivenGraph = GraphLike | Sequence[GraphLike] | None
 
-_GIVE = "Say where it is with --graph (graph=...)"
+_GIVE = "Pass its path with --graph (graph=...)"
 
 
 def find_graph(stored: StoredIndex, given: GivenGraph = None) -> Graph:
@@ -40,7 +40,7 @@ def find_graph(stored: StoredIndex, given: GivenGraph = None) -> Graph:
     if graphs and stored.graph.get("digest") not in graphs:
         raise UsageError(
             f"{next(iter(graphs.values())).path} is the graph of older samples in "
-            f"{stored.store.path}; the newest were drawn from another. {_GIVE}"
+            f"{stored.store.path}; the newest samples were drawn from another graph. {_GIVE}"
         )
     return _fitting(stored, graphs.get(str(stored.graph.get("digest"))) or _remembered(stored))
 
@@ -208,7 +208,7 @@ def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:
             f"{nodes:,} nodes, as cocite rank -o writes them"
         )
     if not (np.isfinite(found).all() and (found >= 0).all()):
-        raise InputError(f"{name}: a rank is a finite number, 0 or more")
+        raise InputError(f"{name}: ranks must be finite numbers, 0 or more")
     return found.astype(np.float64, copy=False)
 
 

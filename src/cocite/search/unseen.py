@@ -69,8 +69,8 @@ class UnseenNode(NamedTuple):
             lines = text.decode("utf-8-sig").split("\n")
         except UnicodeDecodeError as error:
             raise InputError(
-                f"{where} is not text in UTF-8 (byte {error.start:,}); it must contain the "
-                "links of a draft, one per line"
+                f"{where} is not UTF-8 text (byte {error.start:,}); it must contain the links of "
+                "a draft, one per line"
             ) from error
         draft = cls([], [])
         for number, line in enumerate(lines, 1):
@@ -116,7 +116,7 @@ class UnseenNode(NamedTuple):
         given = [value for _, value in self.out + self.into if value is not None]
         if given and not weighted:
             raise UsageError(
-                "the draft's links have weights, but the index ignores weights: omit them"
+                "the draft's links have weights, but the index ignores weights: omit the weights"
             )
         unknown = list(dict.fromkeys(name for name, _ in self.out + self.into if name not in names))
         if unknown and not skip_unknown:
@@ -131,15 +131,15 @@ class UnseenNode(NamedTuple):
         if not out[0].size and not into[0].size:
             left = " with a known page" if unknown else ""
             raise UsageError(
-                f"the draft has no link{left}, so nothing is related to it. Name pages that it "
-                "links to, or that link to it"
+                f"the draft has no link{left}, so nothing is related to it. Add pages that the "
+                "draft links to, or that link to the draft"
             )
         return UnseenPage(out[0], into[0], out[1], into[1])
 
 
 def _links_of(what: str, links: LinksLike) -> list[tuple[str, float | None]]:
     if isinstance(links, str | bytes):
-        raise UsageError(f"{what} is a single text; give a list of names")
+        raise UsageError(f"{what} is a single string; pass a list of names")
     found: list[tuple[str, float | None]] = []
     for link in links.items() if isinstance(links, Mapping) else links:
         if not isinstance(link, tuple):
@@ -147,7 +147,9 @@ def _links_of(what: str, links: LinksLike) -> list[tuple[str, float | None]]:
             continue
         name, weight = link if len(link) == 2 else (link, None)
         if not (isinstance(weight, int | float) and 0 < weight <= _LARGEST):
-            raise UsageError(f"{what} has {link!r}; a link is a name, or (name, weight above 0)")
+            raise UsageError(
+                f"{what} has {link!r}; a link must be a name, or (name, weight above 0)"
+            )
         found.append((str(name), float(weight)))
     return found
 
@@ -169,7 +171,7 @@ def _side(links: list[tuple[str, float | None]], names: Names) -> tuple[Ids, NDA
 def _unknown(unknown: list[str], names: Names) -> str:
     def shown(name: str) -> str:
         if name.startswith(_ARROWS):
-            return f"{name!r} (an arrow has a blank behind it: '{name[:2]} {name[2:]}')"
+            return f"{name!r} (put a blank after the arrow: '{name[:2]} {name[2:]}')"
         nearest = names.suggest(name, 1)
         return f"{name!r}" + (f" (the nearest name is {nearest[0]!r})" if nearest else "")
 
@@ -229,7 +231,7 @@ class UnseenNodes:
         while name is None and called in names:
             called = f"({called})"
         if replaced is None and called in names:
-            raise UsageError(f"a node is named {called!r}: call the draft something else")
+            raise UsageError(f"{called!r} is the name of a node: choose another name for the draft")
         linked = added(part.weight for part in stored.parts if not part.measure.texts)
         if linked < 1:
             _log.info(

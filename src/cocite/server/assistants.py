@@ -97,7 +97,7 @@ def _find_text(found: Answer) -> str:
     if not found["nodes"]:
         return f"No name or title contains {found['text']!r}."
     lines = [f"- {_called(each['node'], each.get('title'))}" for each in found["nodes"]]
-    return "\n".join([*lines, *["There are more: give a longer text."] * found["more"]])
+    return "\n".join([*lines, *["There are more: pass a longer text."] * found["more"]])
 
 
 # -- tools -------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ class Assistants:
         async def call(_: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
             if params.name not in self.tools:
                 known = ", ".join(self.tools)
-                message = f"there is no tool {params.name!r}; there are {known}"
+                message = f"unknown tool {params.name!r}; choose one of: {known}"
                 raise MCPError(types.INVALID_PARAMS, message)
             tool, given = self.tools[params.name], params.arguments or {}
             try:
@@ -300,7 +300,7 @@ class Assistants:
         if not uri.startswith(_NODE):
             raise MCPError(
                 types.INVALID_PARAMS,
-                f"there is no resource {uri!r}; there are {_INDEX} and {_NODE}NAME",
+                f"unknown resource {uri!r}; choose one of: {_INDEX}, {_NODE}NAME",
                 {"uri": uri},
             )
         return self._answer(self.tools["related"], {"node": unquote(uri.removeprefix(_NODE))})

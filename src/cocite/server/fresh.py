@@ -80,7 +80,7 @@ def links_in(body: bytes, lines: bool, limits: Limits) -> tuple[str | None, list
             f"the request has {len(rows):,} links; this server accepts {limits.links:,} at once"
         )
     if not rows:
-        raise UsageError("there are no links: give one or more")
+        raise UsageError("the request has no links: send one or more")
     return index, [_checked(place, row) for place, row in enumerate(rows)]
 
 
@@ -110,7 +110,7 @@ class FreshLinks:
         """
         if index.stored.measure.texts:
             raise UsageError(
-                f"{path} compares texts, which new links do not have: serve an index without "
+                f"{path} compares texts, but posted links have no texts: serve an index without "
                 "texts, or omit --accept-links"
             )
         self._index, self._graph = index, find_graph(index.stored, index.given)
@@ -162,7 +162,9 @@ class FreshLinks:
     def take(self, links: Sequence[PostedLink], limits: Limits) -> TakenLinks:
         """Append links to the log on disk; raises :class:`TooMany` and :class:`UsageError`."""
         if not self._index.stored.weighted and any(link.weight != 1 for link in links):
-            raise UsageError("the links have weights, but the index ignores weights: omit them")
+            raise UsageError(
+                "the links have weights, but the index ignores weights: omit the weights"
+            )
         links = [PostedLink(self._called(a), self._called(b), weight) for a, b, weight in links]
         with self._taking:
             self.look()

@@ -50,8 +50,9 @@ class Keys:
             match = _LINE.fullmatch(line.strip())
             if match is None:
                 raise InputError(
-                    f"{self.path}:{number}: not the hash of a key. A line is NAME sha256:HASH, or "
-                    "NAME sha256:HASH write; cocite serve --new-key NAME creates a key and its line"
+                    f"{self.path}:{number}: not the hash of a key. A line must be NAME "
+                    "sha256:HASH, or NAME sha256:HASH write; cocite serve --new-key NAME creates "
+                    "a key and its line"
                 )
             found[match[1]] = bytes.fromhex(match[2])
             if match[3]:

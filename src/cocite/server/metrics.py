@@ -49,7 +49,7 @@ _METRICS = {
     "processes.",
 }
 _OF_SHARDS = {
-    "answers": "Whether a server of samples gets queries, or is skipped for now.",
+    "answers": "Whether a sample server receives queries, or is skipped for now.",
     "samples": "How many samples it has.",
     "waiting": "Queries that it has not answered yet.",
     "seconds": "Its recent mean response time.",

@@ -137,9 +137,10 @@ def _links(service: Service) -> dict[str, Any]:
     return {
         "operationId": "links",
         "summary": "Add links",
-        "description": "Links are on disk when the server responds, and affect answers about the "
-        "nodes that they join immediately. Existing links change nothing. Requires a key with "
-        "write access. Give weights only for indexes that use them.",
+        "description": "Links are on disk when the server responds, and immediately affect "
+        "answers about the nodes that they join. Existing links change nothing. "
+        "Requires a key with write access. Send weights only to indexes that use "
+        "weights.",
         "requestBody": {"required": True, "content": content},
         "responses": stored | _problems({401, 403, *_QUESTION, *_BODY}),
     }

@@ -73,7 +73,7 @@ def address(config: Config) -> int:
     options, place = config.options, f"{config.options.host}:{config.options.port}"
     if not (config.local or options.api_keys or options.insecure):
         raise UsageError(
-            f"other machines can reach {options.host}, and no key is required: give keys with "
+            f"other machines can reach {options.host}, and no key is required: pass keys with "
             "--api-keys FILE, or pass --insecure to let everyone query"
         )
     try:

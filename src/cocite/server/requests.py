@@ -62,7 +62,7 @@ class Parameter:
         if self.option.many:
             return self.checked(texts)
         if len(texts) > 1:
-            raise UsageError(f"{self.name} is given {len(texts)} times; give it once")
+            raise UsageError(f"{self.name} is given {len(texts)} times; pass it once")
         (text,) = texts
         try:
             value = _BOOLEANS[text.lower()] if self.option.type is bool else self.option.type(text)
@@ -75,19 +75,19 @@ class Parameter:
         if not self.option.many:
             return self._value(value)
         if not isinstance(value, list):
-            raise UsageError(f"{self.name} is {shown(value)}; it must be a list of texts")
+            raise UsageError(f"{self.name} is {shown(value)}; it must be a list of strings")
         if len(value) > self.most:
             raise TooMany(
                 f"{self.name} has {len(value):,} values; this server accepts {self.most:,} at once"
             )
         if not value:
-            raise UsageError(f"{self.name} has no values; give one or more")
+            raise UsageError(f"{self.name} has no values; pass one or more")
         return [self._item(each) for each in value]
 
     def _item(self, value: Any) -> Any:
         if self.nested and isinstance(value, list):
             if not value:
-                raise UsageError(f"{self.name} has an empty list; name at least one node")
+                raise UsageError(f"{self.name} has an empty list; pass at least one node")
             return [self._value(each) for each in value]
         return self._value(value)
 
@@ -96,7 +96,7 @@ class Parameter:
             raise UsageError(f"{self.name} is null; it must be {self.option.allowed}")
         if isinstance(value, str) and not self.option.choices and len(value) > self.longest:
             raise UsageError(
-                f"{self.name} has {len(value):,} characters; {self.longest:,} are allowed"
+                f"{self.name} has {len(value):,} characters; the maximum is {self.longest:,}"
             )
         return self.option.checked(value)
 
@@ -377,7 +377,7 @@ def _resolved(index: Index, asked: Values, names: Sequence[str]) -> list[tuple[s
     nodes, side = index.nodes, asked.get("side")
     if side is not None:
         if nodes.sides is None:
-            raise UsageError("the index is not bipartite: omit side")
+            raise UsageError("the index is not bipartite: omit the parameter side")
         names = [nodes.sides.name(side, name) for name in names]
     found = []
     for name in names:
@@ -433,8 +433,8 @@ def _draft(index: Index, asked: Values) -> Document:
     if asked.get("format") == "note":
         if len(index.nodes) > SEARCHED:
             raise UsageError(
-                f"the index has {len(index.nodes):,} names; resolving the links of notes allows "
-                f"at most {SEARCHED:,}: give their names as out"
+                f"the index has {len(index.nodes):,} names; links of notes can be resolved in at "
+                f"most {SEARCHED:,}: pass the names of the linked pages as out"
             )
         from cocite.io.readers.notes.reader import draft_links
 

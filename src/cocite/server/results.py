@@ -55,7 +55,7 @@ class CompleteDocument(Document):
         names, among = index.nodes, None
         if side is not None:
             if names.sides is None:
-                raise UsageError("the index is not bipartite: omit side")
+                raise UsageError("the index is not bipartite: omit the parameter side")
             among = names.sides.named(side)
         if matches and len(names) > SEARCHED:
             raise UsageError(

@@ -487,15 +487,15 @@ class Service:
             return
         try:
             self.keys.read()
-            self.log.say("keys read again", keys=len(self.keys))
+            self.log.say("keys reloaded", keys=len(self.keys))
         except InputError as error:
-            self.log.say(f"the old keys stay in use: {error}", "error")
+            self.log.say(f"keeping the old keys: {error}", "error")
 
     def draining(self) -> None:
         """Report not ready, but keep answering."""
         if self.ready:
             self.ready = False
-            self.log.say("draining: not ready any more")
+            self.log.say("draining: no longer ready")
 
     def _watch(self) -> None:
         looked = time.monotonic()
@@ -516,7 +516,7 @@ class Service:
             self.log.say("reloaded", index=holder.name, generation=holder.now.generation)
         elif found is not None:
             self.metrics.reloads.labels(holder.name, "refused").inc()
-            self.log.say(f"the old index stays in use: {found}", "error", index=holder.name)
+            self.log.say(f"keeping the old index: {found}", "error", index=holder.name)
 
     def close(self) -> None:
         """Stop the threads, and close all indexes."""

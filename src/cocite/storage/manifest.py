@@ -355,13 +355,13 @@ def _not_a_store(directory: Path, kind: str) -> str:
         if directory.suffix not in ("", f".{kind}"):
             return message.removesuffix(".")  # a file by its name, not a store to be created
         maker = "cocite ingest LINKS" if kind == "graph" else "cocite index GRAPH"
-        return f"{message} To make a stored {kind}: {maker} -o {directory}"
+        return f"{message} To create a stored {kind}: {maker} -o {directory}"
     if os.path.isdir(directory):
         return f"{directory} has no {MANIFEST}: it is not a stored {kind}"
     more = "" if kind == "graph" else ", and an index of it: cocite index"
     return (
-        f"{directory} is a file; a stored {kind} is a directory. To make a graph from a file of "
-        f"links: cocite ingest {directory} -o OUTPUT{more}"
+        f"{directory} is a file; a stored {kind} is a directory. To create a graph from an edge "
+        f"list: cocite ingest {directory} -o OUTPUT{more}"
     )
 
 
@@ -381,7 +381,7 @@ def _nearby(path: Path) -> str:
 def _wrong_kind(directory: Path, found: str, kind: str) -> str:
     message = f"{directory} is a stored {found}; a stored {kind} is needed here"
     if (found, kind) == ("graph", "index"):
-        message += f". To make one from it: cocite index {directory} -o OUTPUT"
+        message += f". To create an index from it: cocite index {directory} -o OUTPUT"
     return message
 
 

@@ -78,7 +78,7 @@ class Building:
                 ) from error
             if not lock(self._lock):
                 os.close(self._lock)
-                raise Busy(f"another process is building {self.output}; wait for it")
+                raise Busy(f"another process is building {self.output}; wait until it is finished")
             if is_still(self.path, self._lock):
                 break
             os.close(self._lock)  # published or removed before we locked it
@@ -396,8 +396,8 @@ class Staging(Building):
             _remove_own(self.path)
         except OSError as error:
             raise StoreError(
-                f"{self.output} was replaced; files added to the old one meanwhile are in "
-                f"{self.path}: move them, and remove that directory"
+                f"{self.output} was replaced; files that were added to the old directory "
+                f"meanwhile are in {self.path}: move them, and remove that directory"
             ) from error
 
 

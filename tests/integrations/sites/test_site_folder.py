@@ -300,7 +300,7 @@ def test_recipes_name_what_the_data_has(folder: Path, run: Run, generator: str) 
     ("arguments", "code", "said"),
     [
         (["--selector", "main > p"], 2, "selector is 'main > p'"),
-        (["--remove", "-k", "3"], 2, "-k says how to make them"),
+        (["--remove", "-k", "3"], 2, "-k says how to create them"),
         (["--measure", "nothing"], 2, "no measure is called"),
         (["-k", "0"], 2, "1 or more"),
         (["--index", "INSIDE"], 2, "choose a path outside it"),
@@ -338,9 +338,9 @@ def test_people_read_what_was_done(folder: Path, capsys: pytest.CaptureFixture[s
         path.write_bytes((folder / path_of("garden/page0")).read_bytes() + b"<!--")
     assert main(["site", str(folder)]) == 0
     out, err = capsys.readouterr()
-    assert re.search(r"^lists +on 12 pages, \d+ links; 7 pages without$", out, re.M)
+    assert re.search(r"^lists +on 12 pages, \d+ links; none on 7 pages$", out, re.M)
     assert re.search(r"^places +end of main 12$", out, re.M)
-    assert "2 pages with links to or from more than a quarter" in err
+    assert "2 pages linked with more than a quarter" in err
     assert "a.html: ends inside a tag or a comment" in err
     assert "4 pages are unchanged" in err
 

@@ -84,7 +84,9 @@ def status(address: str, show: Show) -> None:
     from cocite.cluster.ray import Cluster
 
     if address.startswith("local"):
-        raise click.BadParameter("local:N creates a cluster for a single command. Omit it here")
+        raise click.BadParameter(
+            "local:N creates a cluster for a single command: omit local:N here"
+        )
     with Cluster.connect(address, check=False) as found:
         nodes, where = found.nodes(), found.address
     alive = [node for node in nodes if node.alive]

@@ -114,7 +114,7 @@ def help(context: click.Context, commands: tuple[str, ...]) -> None:
     at, command = context.find_root(), context.find_root().command
     for name in commands:
         if not isinstance(command, click.Group):
-            raise click.UsageError(f"{at.command_path} has no commands of its own: omit {name}")
+            raise click.UsageError(f"{at.command_path} has no subcommands: omit {name}")
         _, found, _ = command.resolve_command(at, [name])
         assert found is not None
         at = click.Context(found, at, name)

@@ -38,7 +38,7 @@ def _settings(
     for text in values:
         name, sign, value = text.partition("=")
         if not sign or not name:
-            raise click.BadParameter(f"{text!r} is not NAME=VALUE, such as decay=0.1")
+            raise click.BadParameter(f"{text!r} must have the form NAME=VALUE, such as decay=0.1")
         try:
             found[name.replace("-", "_")] = json.loads(value)
         except ValueError:
@@ -61,19 +61,19 @@ def _settings(
     OutputOptions,
     "output",
     output={
-        "text": "Write a report (.html), with its tables as .md and .csv beside it; or a table "
-        f"with a row per figure ({or_of(TABLES)})."
+        "text": "Write a report (.html), with its tables as .md and .csv files next to it; or a "
+        f"table with a row per figure ({or_of(TABLES)})."
     },
     output_format={"choices": ("html", *kinds_of(TABLES))},
     overwrite={
-        "text": "Replace the report and the files beside it, or the table. A symbolic link is "
+        "text": "Replace the report and the files next to it, or the table. Symbolic links are "
         "refused."
     },
 )
 @flags.resources
 @flags.cluster(
-    "Draw the samples of the indexes to evaluate on a cluster, whose nodes must have GRAPH and the "
-    "temporary directory (TMPDIR) at the same paths, or send samples by --staging-url."
+    "Draw the samples of the evaluated indexes on a cluster. Its nodes must have GRAPH and the "
+    "temporary directory (TMPDIR) at the same paths, or send samples through --staging-url."
 )
 @flags.takes(IndexOptions, "sent", only=("staging_url",))
 @flags.takes(SourceOptions, "source", only=("bipartite", "no_cache"))
@@ -119,9 +119,12 @@ def evaluate(
     for note in (*(f"read {source}" for source in found.study.sources), *found.study.notes):
         say(note)
     if unknown := found.study.facts.get("rows_of_unknown_nodes"):
-        say(f"{unknown:,} rows of the labels name nodes that are not in the graph")
+        say(f"{unknown:,} label rows have names that are not in the graph")
     if isinstance(target, Path):
-        say(f"{output.output}: the report; tables and all figures are in .md and .csv beside it")
+        say(
+            f"{output.output}: the report; tables and all figures are in the .md and .csv files "
+            "next to it"
+        )
     elif isinstance(target, Target):
         say(f"{target.label}: all figures, one per row")
 
@@ -155,13 +158,14 @@ _NAME = 20
     "-o",
     "--output",
     metavar="FILE.toml",
-    help="Write the chosen settings, for cocite index --settings. Progress is saved beside it, so "
-    "that an interrupted command can be resumed. By default, only print the settings.",
+    help="Write the chosen settings, for cocite index --settings. Progress is saved next to the "
+    "file, so that an interrupted command can be resumed. By default, the settings are only "
+    "printed.",
 )
 @flags.takes(TuneOptions, "options")
 @flags.resources
 @flags.cluster(
-    "Draw the samples on a cluster, whose nodes must have GRAPH and FILE.toml at the same paths."
+    "Draw the samples on a cluster. Its nodes must have GRAPH and FILE.toml at the same paths."
 )
 @flags.takes(IndexOptions, "sent", only=("staging_url",))
 @flags.takes(SourceOptions, "source", only=("bipartite", "no_cache"))
@@ -215,10 +219,10 @@ def _tuned_text(found: TuningResult) -> str:
     optional = [(title,) for title in titles[-2:0:-1]]
     hidden = f"; {found.hidden:,} of {found.links:,} links were hidden" if found.hidden else ""
     before = len(found.tried) - len(last)
-    earlier = f"{counted(before, 'candidate')}; --format csv has them"
+    earlier = f"{counted(before, 'candidate')}; --format csv lists them"
     facts = {
         "chosen": f"{found.best.name}: {found.reason}",
-        "by": f"{found.chosen_by:,} pages, judged by {found.judged_by:,} others{hidden}",
+        "by": f"{found.chosen_by:,} pages, evaluated on {found.judged_by:,} others{hidden}",
         "eliminated": earlier if before else "none",
     }
     return f"{names_text(titles, rows, None, optional, _NAME)}\n\n{facts_text(facts)}"

@@ -156,7 +156,7 @@ def _rank(path: str, asked: _RankRequest, show: Show, stack: ExitStack) -> None:
     result, ended = RankDocument.of(graph, found, options.k, options.side), found.convergence
     show(Reply(result, lambda: _ranks_text(result)))
     if found.weighted:
-        say("links count by their weights")
+        say("links are weighted")
     if found.started is not None:
         say(f"started from the ranks of {found.started:,} of {found.values.size:,} nodes")
     if found.sent is not None:
@@ -177,7 +177,7 @@ def _check_writing(asked: _RankRequest, limit: int) -> int:
     if writing > limit:
         raise ResourceError(
             f"writing a table needs {format_least(writing)} of memory; {short_of(limit)}, or "
-            "write an array, .npy"
+            "write an array (.npy)"
         )
     return writing
 
@@ -194,8 +194,8 @@ def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Gra
         return graph
     if asked.cluster is not None:
         raise UsageError(
-            f"{path} is not partitioned, so it is ranked on one machine: omit --cluster, or "
-            f"partition it: cocite ingest {path} -o DIR --partitions N"
+            f"{path} is not partitioned, so it is ranked on one machine. Omit --cluster, or "
+            f"partition the graph: cocite ingest {path} -o DIR --partitions N"
         )
     opened = Graph.open(path, verify=flags.verifying())
     weighted = opened.in_weights is not None and asked.options.weighted
@@ -251,7 +251,7 @@ def all_pairs(
 
     target = flags.target_for(output, PAIR_TYPES)
     if target is None:
-        raise click.UsageError("name an output with --output or --to")
+        raise click.UsageError("an output is required: pass --output or --to")
     path = graph_of(graph, source, **limits)
     stored = Graph.open(path, verify=flags.verifying())
     run = AllPairs(stored, options, **limits)

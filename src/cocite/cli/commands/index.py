@@ -21,7 +21,6 @@ from cocite.cli.output import (
     Show,
     defaults_text,
     facts_text,
-    or_of,
     prose_text,
     settings_text,
     staleness_in_words,
@@ -55,7 +54,7 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 @flags.takes(IndexOptions, "options", settings=flags.BUILDING)
 @flags.resources
 @flags.cluster(
-    "Draw the samples on a cluster, whose nodes must have GRAPH and DIR at the same paths. GRAPH "
+    "Draw the samples on a cluster. Its nodes must have GRAPH and DIR at the same paths. GRAPH "
     "may also be a URL, which each node copies, or partitioned (cocite ingest --partitions)."
 )
 @flags.takes(SourceOptions, "source", only=("titles", "bipartite"))
@@ -160,13 +159,13 @@ def _build_text(found: BuildDocument, decay: float | None) -> str:
         "made": f"{made} in {format_time(cost.seconds)}",
     }
     if found.sampled and found.live_steps is not None:
-        facts["walked"] = f"{found.live_steps:.2f} steps per node and sample, until walks meet"
+        facts["walked"] = f"{found.live_steps:.2f} steps per node per sample, until walks meet"
     if (sent := cost.traffic) is not None:
         facts["sent"] = f"{format_size(sent.whole)} between blocks; "
-        facts["sent"] += f"{sent.each:.2f} bytes per node and step"
+        facts["sent"] += f"{sent.each:.2f} bytes per node per step"
         if sent.tokens:
             facts["sent"] += f", of at most {TOKEN_BYTES} if every token were sent at every step"
-    what = "node and sample" if found.sampled else "node"
+    what = "node per sample" if found.sampled else "node"
     facts["on disk"] = f"{format_size(cost.bytes)}, {found.bytes_each:.2f} bytes per {what}"
     return facts_text(
         facts
@@ -188,7 +187,7 @@ def measures(names: tuple[str, ...], show: Show) -> None:
 
 
 def _whole(measure: Measure) -> str:
-    links = f"{measure.direction}; it can be {or_of(measure.directions)}"
+    links = f"{measure.direction} by default; choose from {', '.join(measure.directions)}"
     texts = [
         facts_text(
             {
@@ -204,7 +203,7 @@ def _whole(measure: Measure) -> str:
             (
                 flags.flag_of(each.name),
                 str(each.default).lower() if each.type is bool else str(each.default),
-                f"{each.text[0].upper()}{each.text[1:]}. It is {each.allowed}.",
+                f"{each.text[0].upper()}{each.text[1:]}. Allowed: {each.allowed}.",
             )
             for each in settings
         ]
@@ -274,7 +273,7 @@ def plan(
         _plan_batch(graph, options, limits, show)
         return
     if flags.is_set("k"):
-        raise UsageError(f"-k is for related-all of an index, and {graph} is not an index: omit it")
+        raise UsageError(f"-k requires an index, but {graph} is not an index: omit -k")
     graph = graph_of(graph, source, **limits)
     settings = dict(options.settings)
     chosen = replace(options, samples=settings.pop("samples", None), settings=settings)
@@ -292,8 +291,8 @@ def _refuse_building(index: str) -> None:
         own = name in _OF_AN_INDEX or name.removeprefix(SETTING) in flags.ASKED
         if not own and flags.is_set(name):
             raise UsageError(
-                f"{parameter.opts[0]} is for building an index, and {index} is one already: omit "
-                "it, or give the graph"
+                f"{parameter.opts[0]} applies only when building an index, but {index} is "
+                f"already an index. Omit {parameter.opts[0]}, or pass a graph instead"
             )
 
 
@@ -312,7 +311,7 @@ def _plan_batch(path: str, options: PlanOptions, limits: flags.ResourceLimits, s
         "per node",
         "memory": format_size(found.memory),
         "output": f"{found.hits:,} rows, {format_size(found.bytes)} as Parquet",
-        "disk": f"{format_size(found.disk)} meanwhile",
+        "disk": f"{format_size(found.disk)} for temporary files",
         "measured": f"on {found.sampled:,} nodes",
     }
     show(Reply(found, lambda: facts_text(shown)))
@@ -428,7 +427,7 @@ def _merge_text(found: MergeDocument) -> str:
 @flags.takes(RefreshOptions, "options")
 @flags.resources
 @flags.cluster(
-    "Draw the samples on a cluster, whose nodes must have GRAPH and INDEX at the same paths. GRAPH "
+    "Draw the samples on a cluster. Its nodes must have GRAPH and INDEX at the same paths. GRAPH "
     "may also be a URL, which each node copies."
 )
 @flags.no_verify
@@ -468,7 +467,7 @@ def refresh(
         # No pilot runs: they take as long as drawing the few samples of a typical refresh.
         if work.drawn:
             old, new = work.retained, len(work.drawn)
-            say(f"{index}: {old:,} samples stay, {new:,} are drawn from {graph}")
+            say(f"{index}: {old:,} samples are kept, {new:,} are drawn from {graph}")
         found = RefreshDocument.of(work, run_build(work), index)
     show(Reply(found, lambda: _refresh_text(found)))
 

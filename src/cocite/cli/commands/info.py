@@ -43,10 +43,12 @@ if TYPE_CHECKING:
 def info(path: str | None, cache: bool, source: SourceOptions, show: output.Show) -> None:
     """Show the contents of a stored graph or index, or of the graph of a file of links."""
     if cache == (path is not None):
-        raise UsageError("name a graph, an index or a file of links, or pass --cache")
+        raise UsageError("pass a graph, an index, an edge list or --cache")
     if path is None:
         if source.bipartite:
-            raise UsageError("--bipartite needs an edge list, and --cache shows none: omit one")
+            raise UsageError(
+                "--bipartite applies to edge lists, not to --cache: omit one of the two"
+            )
 
         show(_cache_reply())
         return
@@ -86,9 +88,9 @@ def _graph_text(found: GraphDocument) -> str:
     if titles := found.titles:
         facts["titles"] = f"{titles['nodes']:,} nodes"
         if titles["unknown"]:
-            facts["titles"] += f"; skipped {titles['unknown']:,} of unknown names"
+            facts["titles"] += f"; skipped {titles['unknown']:,} with unknown names"
         if titles["others"]:
-            facts["titles"] += f"; skipped {titles['others']:,} further ones of such nodes"
+            facts["titles"] += f"; skipped {titles['others']:,} extra titles of these nodes"
     facts |= {
         "most linked to": most(info.largest_in_degree, info.largest_in_degree_node),
         "most links": most(info.largest_out_degree, info.largest_out_degree_node),
@@ -133,7 +135,7 @@ def _index_text(found: IndexDocument) -> str:
     }
     if refreshed:  # newest first
         facts |= {
-            f"snapshot {g.refresh}": f"{g.samples:,} samples of {g.date or 'an unknown day'}, "
+            f"snapshot {g.refresh}": f"{g.samples:,} samples of {g.date or 'an unknown date'}, "
             f"from {g.graph}"
             for g in reversed(snapshots)
         }
@@ -159,7 +161,7 @@ def _index_text(found: IndexDocument) -> str:
             "weights": weights if found.graph["weighted"] else "",
             "refined": "ready for decay " + ", ".join(map(str, decays)) if decays else "",
             **output.defaults_text(found),
-            "on disk": size + " and sample" * (found.samples > 0),
+            "on disk": size + " per sample" * (found.samples > 0),
         }
     )
 
@@ -253,12 +255,12 @@ def _cache_text(found: CacheDocument) -> str:
     shown = {"cache": found.path or "none: no directory is safe"}
     shown["chosen by"] = f"{found.because} (set {VARIABLE} to change it)"
     count, size = len(found.copies), format_size(found.bytes_of_copies)
-    shown["copies"] = f"{count:,} of stores at URLs, {size} (cocite cache clear --remote)"
+    shown["copies"] = f"{count:,} of remote stores, {size} (cocite cache clear --remote)"
     for number, copy in enumerate(found.copies, 1):
         read = ", being read" if copy.read else ""
         shown[f"copy {number}"] = f"{copy.url or copy.name}, {format_size(copy.bytes)}{read}"
     size = format_size(sum(found.links.values()))
-    what = f"graphs and indexes of {output.counted(len(found.links), 'source')}"
+    what = f"graphs and indexes of {output.counted(len(found.links), 'input')}"
     shown["of links"] = f"{what}, {size} (cocite cache clear --links)"
     return output.facts_text(shown)
 
@@ -272,7 +274,7 @@ def cache() -> None:
 
 
 @cache.command()
-@click.option("--remote", "copies", is_flag=True, help="Only the copies of stores at URLs.")
+@click.option("--remote", "copies", is_flag=True, help="Only the copies of remote stores.")
 @click.option("--links", is_flag=True, help="Only the cached graphs and indexes of links.")
 @flags.format
 def clear(copies: bool, links: bool, show: output.Show) -> None:
@@ -339,7 +341,9 @@ def nodes(
     from cocite.search.resolver import NodesDocument
 
     if text is not None and search is not None:
-        raise UsageError(f"{text!r} and --search {search!r} are the same: omit one of them")
+        raise UsageError(
+            f"{text!r} and --search {search!r} both set the text to search for: omit one of the two"
+        )
     wanted = text if search is None else search
     path = graph_of(path, source)
     found = NodesDocument.of_path(

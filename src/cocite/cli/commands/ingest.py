@@ -25,8 +25,8 @@ _LIST = "\n".join(
 )
 _HELP = f"""Read LINKS and store them as a graph.
 
-LINKS are files, patterns in quotes, or - for standard input; plain, or packed as .gz, .bz2, .xz or
-.zst; or a folder of HTML pages, of Markdown notes, of source code, or of parts of a table. Their
+LINKS are files, patterns in quotes, or - for standard input; plain, or compressed as .gz, .bz2, .xz
+or .zst; or a folder of HTML pages, of Markdown notes, of source code, or of parts of a table. Their
 format is detected from content and file extension, or set by --input-format:
 
 \b
@@ -59,7 +59,7 @@ def ingest(
 
     if not inputs and not (options.sql or options.database or options.table):
         raise click.MissingParameter(
-            "Name files of links, - for standard input, or a database: --sql, --database.",
+            "Pass edge lists, - for standard input, or a database (--sql, --database).",
             param_hint="'LINKS...'",
             param_type="argument",
         )
@@ -99,13 +99,13 @@ def generate() -> None:
     default=0,
     show_default=True,
     metavar="S",
-    help="Seed of the random numbers; another seed gives another graph.",
+    help="The random seed; a different seed gives a different graph.",
 )
-@click.option("-o", "--output", required=True, metavar="DIR", help="The graph to make.")
+@click.option("-o", "--output", required=True, metavar="DIR", help="The graph to create.")
 @click.option(
     "--labels",
     metavar="FILE",
-    help="Also write this file: per page its name, a tab, and its topic.",
+    help="Also write this file, with one line per page: its name, a tab, and its topic.",
 )
 @click.option(
     "--names",

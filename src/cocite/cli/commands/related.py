@@ -28,7 +28,7 @@ _GIVE_WAY = (("error",), ("low", "high"), ("pagerank",))
 _RELATED = """List the nodes most related to NODE, or to several nodes together, best first; or
 to a page that is not in the graph yet, by its links (--draft).
 
-For a file of links ("cocite related links.tsv PAGE") or a stored graph, an index is built and
+For an edge list ("cocite related links.tsv PAGE") or a stored graph, an index is built and
 cached until the file or the graph changes. An INDEX answers directly.
 
 In the table, error is the standard error of a score, and the true score lies between low and
@@ -64,11 +64,13 @@ def related(
 
     from_input = nodes == ("-",) and unseen.draft is None
     if from_input and index == "-":
-        raise UsageError("standard input cannot hold both links and names: give one as a file")
+        raise UsageError(
+            "standard input cannot provide both links and names: pass one of the two as a file"
+        )
     if from_input and flags.is_set("show") and show is not show_json:
         raise UsageError(
-            "names from standard input are answered with one line of JSON each: omit --format, "
-            "or query one page at a time"
+            "with names from standard input, each answer is a line of JSON: omit --format, or "
+            "query one page at a time"
         )
     named = () if from_input else nodes
     asked_index, settings = inputs.opened(index, source, named, **limits)
@@ -218,7 +220,7 @@ def _certainty(certain: int, offset: int, hits: Sequence[Hit]) -> str:
         return "the order is certain"
     rank = offset + certain + 1
     if certain == len(hits) - 1:
-        return f"the order is certain up to rank {rank - 1}; rank {rank} may be another page's"
+        return f"the order is certain up to rank {rank - 1}; another page may have rank {rank}"
     here, after = hits[certain : certain + 2]
     equal = here.low == here.high == after.low == after.high
     tie = f", as ranks {rank} and {rank + 1} have the same score" if equal else ""

@@ -36,13 +36,13 @@ _ROWS = [ending for ending in TABLES if ending != ".jsonl"]
     OutputOptions,
     "output",
     output={
-        "text": "What to write: a table of node, rank, related, score, stderr and, with intervals, "
-        f"low and high ({or_of(_ROWS)}); a line of JSON per node (.jsonl); the graph of k "
-        f"nearest neighbors ({or_of(list(GRAPHS))}); or a folder with a JSON file per node (a name "
-        "that ends in /). - is standard output.",
+        "text": "What to write: a table of node, rank, related, score, stderr and, with "
+        f"intervals, low and high ({or_of(_ROWS)}); a line of JSON per node (.jsonl); "
+        f"the k-nearest-neighbor graph ({or_of(list(GRAPHS))}); or a folder with a JSON "
+        "file per node (a name that ends in /). - is standard output.",
         "metavar": "FILE|DIR/|-",
     },
-    output_format={"choices": _KINDS, "unset": "by the name; jsonl on standard output"},
+    output_format={"choices": _KINDS, "unset": "by the file name; jsonl on standard output"},
 )
 @flags.takes(
     BatchOptions,
@@ -52,7 +52,7 @@ _ROWS = [ending for ending in TABLES if ending != ".jsonl"]
 )
 @asks
 @flags.resources
-@flags.cluster("Query on a cluster, whose nodes must have INDEX at the same path.")
+@flags.cluster("Query on a cluster. Its nodes must have INDEX at the same path.")
 @flags.no_verify
 @flags.format
 def related_all(
@@ -76,13 +76,12 @@ def related_all(
     streams = output.output == "-"
     if streams and cluster:
         raise UsageError(
-            "answers on standard output are computed on this machine: omit --cluster, or name a "
-            "file with --output"
+            "standard output does not support --cluster: omit --cluster, or write to a file with "
+            "--output"
         )
     if streams and (output.overwrite or not query.resume or output.append or output.to):
         raise UsageError(
-            "standard output is neither a file nor a table: omit --overwrite, --no-resume, "
-            "--append and --to"
+            "--overwrite, --no-resume, --append and --to do not apply to standard output: omit them"
         )
     give_back_at_once()
     chosen: dict[str, Any] = (
@@ -128,7 +127,8 @@ def related_all(
         "output": f"{label}{size}",
         "nodes": f"{found.nodes:,} of {asked:,} in {found.seconds:.1f} s",
         "rows": f"{found.rows_written:,}",
-        "without results": f"{counted(without, 'node')}; cocite related says why" * (without > 0),
+        "without results": f"{counted(without, 'node')}; cocite related INDEX NODE says why"
+        * (without > 0),
     }
     with redirect_stdout(sys.stderr if streams else sys.stdout):
         show(Reply(found, lambda: facts_text(shown)))
@@ -139,8 +139,8 @@ def summary_text(plan: BatchPlan) -> str:
     s = "s" * (plan.threads > 1)
     return (
         f"about {format_time(plan.seconds)} on {plan.threads} thread{s}, "
-        f"{format_size(plan.memory)} of memory, "
-        f"{format_size(plan.bytes)} of output, {format_size(plan.disk)} of disk meanwhile"
+        f"{format_size(plan.memory)} of memory, {format_size(plan.bytes)} of output, "
+        f"{format_size(plan.disk)} of disk for temporary files"
     )
 
 

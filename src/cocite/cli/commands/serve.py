@@ -34,7 +34,7 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
         _print_key(options.new_key)
         return
     if not indexes:
-        raise UsageError("no index is named: name one or more to serve, such as web.index")
+        raise UsageError("there is no index to serve: pass one or more, such as web.index")
     for library in ("granian", "starlette", "msgspec", "jinja2"):
         need(library, "cocite serve", "serve")
     from cocite.search.cache import is_links
@@ -45,7 +45,7 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
 
     if options.cluster is not None and options.accept_links:
         raise UsageError(
-            "a cluster cannot answer for nodes with new links: omit --accept-links or --cluster"
+            "queries on a cluster cannot use posted links: omit --accept-links or --cluster"
         )
     if options.cluster is not None and options.workers > 1:
         raise UsageError(
@@ -80,9 +80,9 @@ def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -
     keys = None if options.api_keys is None else Keys(options.api_keys)
     if options.accept_links and (keys is None or not keys.writers):
         raise UsageError(
-            "--accept-links needs a key that may write, and there is none: append the word write "
-            "to a line of the --api-keys file (cocite serve --new-key NAME creates a key and its "
-            "line)"
+            "--accept-links requires a key with write access, but no key has it: append the word "
+            "write to a line of the --api-keys file (cocite serve --new-key NAME creates a key "
+            "and its line)"
         )
     port = address(config)
     host = f"[{options.host}]" if ":" in options.host else options.host
@@ -108,7 +108,7 @@ def _origin(text: str) -> str:
     """Return a valid ``frame-ancestors`` origin; raises :class:`UsageError`."""
     if not text or any(sign in text or not text.isprintable() for sign in ";, '\""):
         raise UsageError(
-            f"--frame-ancestors is {text!r}; it must be a site, such as https://example.org"
+            f"--frame-ancestors is {text!r}; it must be an origin, such as https://example.org"
         )
     return text
 
@@ -137,12 +137,13 @@ def _print_key(name: str) -> None:
 
 
 _HOSTS = {
-    "text": "With --http: also answer to this name, such as that of a proxy. Repeatable.",
+    "text": "With --http: also answer to this name, such as the name of a proxy. Repeatable.",
     "unset": "the host of --http, and the names of this machine",
     "section": "",
 }
 _INSECURE = {
-    "text": "With --http: listen at an address that others can reach. Anyone there can query.",
+    "text": "With --http: listen on an address that other machines can reach, without keys. "
+    "Anyone who can reach it can query.",
     "section": "",
 }
 _LIMIT = {"section": ""}
@@ -158,7 +159,7 @@ _LIMIT = {"section": ""}
     allow_host=_HOSTS,
     insecure=_INSECURE,
     max_k=_LIMIT,
-    question_timeout={**_LIMIT, "text": "Seconds that an answer may take."},
+    question_timeout={**_LIMIT, "text": "The time limit of an answer in seconds."},
 )
 @asks
 @flags.resources
@@ -182,12 +183,15 @@ def mcp(
     for name in ("allow_host", "insecure"):
         if where.http is None and getattr(options, name):
             flag = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{flag} needs --http: omit it, or add that")
+            raise UsageError(f"{flag} requires --http: omit {flag}, or add --http")
     if index == "-" and where.http is None:
-        raise UsageError("the assistant uses standard input: name an edge list, or choose --http")
+        raise UsageError(
+            "standard input is taken by the MCP connection, so links cannot be read "
+            'from "-": pass an edge list as a file, or use --http'
+        )
     host, port = ("", 0) if where.http is None else _address(where.http, options.insecure)
     if source.where.side is not None:
-        raise UsageError("--side is part of each query here: omit it")
+        raise UsageError("in MCP, side is a parameter of each query: omit --side")
     answering, settings = opened(index, source, **limits)
     answering.stored.ask_settings(settings)  # refuse wrong settings at the start
     name = Path(index).resolve().name.removesuffix(".index") or index
@@ -215,8 +219,8 @@ def _address(text: str, insecure: bool) -> tuple[str, int]:
         local = host == "localhost"
     if not local and not insecure:
         raise UsageError(
-            f"other machines can reach {host}, and no key is required: listen on 127.0.0.1 behind "
-            "a proxy that requires one, or pass --insecure to let everyone query"
+            f"other machines can reach {host}, and no key is required: listen on 127.0.0.1 "
+            "behind a proxy that requires a key, or pass --insecure to let everyone query"
         )
     return host, int(port)
 

@@ -49,8 +49,7 @@ _KINDS = kinds_of(TABLES)
 @click.option(
     "--pair-columns",
     metavar="A,B",
-    help="With --pairs: the columns of the two names, by title or number.  [default: the first "
-    "two]",
+    help="With --pairs: the columns of the two names, by name or number.  [default: the first two]",
 )
 @flags.takes(
     OutputOptions,
@@ -82,9 +81,7 @@ def similarity(
     asked = _SimilarityQuery(**chosen)
     if pairs is not None:
         if a is not None:
-            raise click.UsageError(
-                f"{a!r} is given with --pairs, which provides all names: omit one of the two"
-            )
+            raise click.UsageError(f"--pairs already provides all names: omit {a!r} or --pairs")
         _ask_pairs(index, pairs, pair_columns, asked)
         return
     for name in asked.output.changed():
@@ -92,7 +89,7 @@ def similarity(
     if pair_columns:
         raise click.UsageError("--pair-columns needs --pairs FILE")
     if a is None or b is None:
-        raise click.UsageError("name two nodes, A and B, or a file of pairs with --pairs")
+        raise click.UsageError("pass two nodes, A and B, or a file of pairs (--pairs FILE)")
     from cocite.search.results import SimilarityDocument
 
     level = asked.level

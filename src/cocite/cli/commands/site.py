@@ -55,7 +55,7 @@ def site(folder: str, options: SiteOptions, limits: flags.ResourceLimits, show: 
         if name not in ("remove", "dry_run"):
             flag = flags.flag_of(name, SiteOptions)
             raise UsageError(
-                f"--remove deletes lists, and {flag} says how to make them: omit one of the two"
+                f"--remove deletes lists, but {flag} says how to create them: omit one of the two"
             )
     place = Path(folder)
     with Stages(_UNITS) as stages:
@@ -73,11 +73,11 @@ def site(folder: str, options: SiteOptions, limits: flags.ResourceLimits, show: 
     for pages, what in (
         (
             list(found.hubs),
-            "with links to or from more than a quarter of the site, related to none",
+            "linked with more than a quarter of the site, so they have no related pages",
         ),
         (
             list(found.edited),
-            "edited since the list was inserted: the list is removed, the rest is unchanged",
+            "edited since their lists were inserted; the lists are removed, the rest is unchanged",
         ),
     ):
         if pages:
@@ -102,7 +102,7 @@ def _text(found: SiteDocument, options: SiteOptions) -> str:
             f"on {counted(found.listed, 'page')}, {counted(found.links_listed, 'link')}"
         )
         if alone := found.pages - found.listed:
-            facts["lists"] += f"; {counted(alone, 'page')} without"
+            facts["lists"] += f"; none on {counted(alone, 'page')}"
         ends = {"main": "end of main", "article": "end of article", "body": "end of body"}
         places = (f"{ends.get(p, p)} {n:,}" for p, n in found.places.items())
         facts |= {"places": ", ".join(places)} if found.places else {}
@@ -136,13 +136,13 @@ def watch(watched: str, source: IndexSource, limits: flags.ResourceLimits, show:
     and the previous answers remain. Stop with Ctrl-C.
     """  # noqa: D301 - click wants the backspace itself
     if flags.is_set("show") and show is not show_json:
-        raise UsageError("updates are lines of text or of JSON: omit --format, or choose json")
+        raise UsageError("cocite watch prints lines of text or JSON: omit --format, or choose json")
     if source.where.no_cache:
-        raise UsageError("cocite watch keeps the cache fresh: omit --no-cache")
+        raise UsageError("cocite watch updates the cache: omit --no-cache")
     if not os.path.exists(watched) or not is_links(watched):
         raise UsageError(
-            f"{watched} is neither a folder nor an edge list. Name one that changes, such as a "
-            "vault: cocite watch vault/"
+            f"{watched} is neither a folder nor an edge list. Pass a folder or file that "
+            "changes, such as an Obsidian vault: cocite watch vault/"
         )
     need("watchfiles", "cocite watch", "watch")
     from cocite.io.readers.html.parsers import remembered

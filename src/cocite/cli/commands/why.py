@@ -71,7 +71,7 @@ def why(
 
     if not nodes and unseen.draft is None:
         raise UsageError(
-            f"why needs two nodes, and only {b!r} is named: cocite why {index} A B, or use "
+            f"why needs two nodes, but only {b!r} is given: run cocite why {index} A B, or use "
             "--draft instead of A"
         )
     opened_index, settings = opened(index, source, (*nodes, b), memory=memory)
@@ -114,8 +114,8 @@ def _page_text(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
     lines = [_table(found, page, asked)] if why.reasons else []
     if why.unattributed:
         lines.append(
-            f"{_number(why.unattributed, why.score)} comes from unknown pages: those of "
-            "samples whose graph is not given (--graph), removed pages, or pages not in the index"
+            f"{_number(why.unattributed, why.score)} comes from unknown pages: pages of samples "
+            "whose graph is not given (--graph), removed pages, or pages not in the index"
         )
     lines.append(f"{score} {_number(why.score, why.score)} by {found.measure}")
     return "\n".join(lines)

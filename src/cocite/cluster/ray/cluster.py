@@ -293,7 +293,7 @@ class Cluster:
             reason = " ".join(str(error).split())
             raise ClusterError(
                 f"the cluster at {self.address} cannot be used: {reason}. All machines need the "
-                "same versions of Python and Ray, and this one needs the token of the cluster"
+                "same versions of Python and Ray, and this machine needs the cluster's token"
             ) from error
         self._head = self._ray.get_runtime_context().gcs_address
 
@@ -349,8 +349,8 @@ class Cluster:
             room = max((node.memory for node in nodes), default=0)
             raise UsageError(
                 f"no node of the cluster has {threads} threads and {format_size(memory)} of "
-                f"memory; the largest have {most} and {format_size(room)}. Lower --threads "
-                "(threads=...) or --memory (memory=...)"
+                f"memory; the most that any node has is {most} threads and {format_size(room)}. "
+                "Lower --threads (threads=...) or --memory (memory=...)"
             )
         return found
 
@@ -382,7 +382,7 @@ class Cluster:
                 versions = [f"{name} {there.get(name)}, here {here[name]}" for name in others]
                 raise ClusterError(
                     f"node {node.address} of the cluster has different versions than this "
-                    f"machine: {'; '.join(versions)}. Install the same on all"
+                    f"machine: {'; '.join(versions)}. Install the same versions on all machines"
                 )
 
     # -- work ------------------------------------------------------------------------------

@@ -140,8 +140,8 @@ def _started(count: int, *keep: str) -> tuple[subprocess.Popen[str], dict[str, A
             process.wait(_SECONDS)
         _end(process)
         raise ClusterError(
-            f"local nodes did not start: {found['error']}. Each needs a few hundred megabytes of "
-            "memory; try fewer"
+            f"local nodes did not start: {found['error']}. Each node needs a few hundred "
+            "megabytes of memory; start fewer nodes"
         )
     return process, found
 
@@ -172,7 +172,8 @@ def address_file() -> Path:
     written = place().folder
     if written is None:
         raise ClusterError(
-            f"no private directory for the address of a local cluster; set {VARIABLE} to one"
+            "the address of the local cluster cannot be saved: there is no private directory for "
+            f"it. Set {VARIABLE} to a directory that only you can access"
         )
     return written / "cluster.json"
 
@@ -216,7 +217,9 @@ def stop_cluster() -> RunningCluster:
     until = time.monotonic() + _SECONDS
     while _is_held(address_file()):
         if time.monotonic() > until:
-            raise ClusterError(f"the cluster's process, {found.process}, does not stop")
+            raise ClusterError(
+                f"the cluster's process does not stop; end it with kill -9 {found.process}"
+            )
         time.sleep(0.05)
     return found
 

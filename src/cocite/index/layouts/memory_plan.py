@@ -133,13 +133,13 @@ class MemoryPlan:
     def __str__(self) -> str:
         if self.apart:
             return (
-                f"{self.apart} block{'s' * (self.apart > 1)} apart, each with "
+                f"{self.apart} separate block{'s' * (self.apart > 1)}, each with "
                 f"{format_total(self.memory)} of memory, for {self.together} "
                 f"sample{'s' * (self.together > 1)} at once"
             )
         text, blocks = self.head, len(self.cuts) + 1
         if self.external:
-            text += f", {blocks} block{'s' * (blocks > 1)} from disk, tokens too"
+            text += f", {blocks} block{'s' * (blocks > 1)} from disk, and tokens on disk too"
             if self.tokens:
                 text += f": in memory they take {format_size(self.tokens)}"
         elif self.cuts:
@@ -172,12 +172,15 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
     if isinstance(links, BlockedLinks):
         raise UsageError(
             f"the layout {demand.layout} needs the whole graph, and {links.whole.path} is "
-            "partitioned. Use simrank or psimrank in the layout trees, or xjaccard, or the graph "
-            "from which it was made"
+            "partitioned. Use the original graph, or simrank or psimrank in the layout trees, or "
+            "xjaccard"
         )
     blocks, memory, step = means.blocks, means.memory, demand.step
     if means.external and not demand.external:
-        raise UsageError(f"external: the layout {demand.layout} stays in memory. Omit it")
+        raise UsageError(
+            "--out-of-core (external=True) does not apply to the layout "
+            f"{demand.layout}, which is always in memory: omit --out-of-core"
+        )
     nodes, size = links.nodes, links.nbytes + step.link * links.edges
     beside = step.baseline(nodes)
     least = demand.maker(nodes, False) + beside
@@ -212,8 +215,8 @@ def fit_partitions(
     if part.by_page or part.wanted is not None:
         what = "--hubs" if part.by_page else "--only-nodes"
         raise UsageError(
-            f"{what} needs the whole graph, and {links.whole.path} is partitioned. Omit it, or "
-            "use the graph from which it was made"
+            f"{what} needs the whole graph, and {links.whole.path} is partitioned. Omit {what}, "
+            "or use the original graph"
         )
     graph, offsets = links.whole, links.offsets
     blocks = [(b - a, int(offsets[b] - offsets[a])) for a, b in pairwise(graph.cuts)]
@@ -255,7 +258,7 @@ def _plan_external(links: Links, means: Resources, demand: Demand, tokens: int) 
     if blocks is not None:
         if blocks > _MOST_BLOCKS:
             raise UsageError(
-                f"blocks is {blocks:,}; with tokens on disk there are {_MOST_BLOCKS:,} at most"
+                f"blocks is {blocks:,}; with tokens on disk, the maximum is {_MOST_BLOCKS:,}"
             )
         cuts, wanted, room, held = cut_evenly(links, blocks), 0, means.memory, -(-whole // blocks)
     else:

@@ -265,7 +265,7 @@ def refuse_layout(layout: str) -> None:
     """Raise :class:`UsageError` for a layout whose samples cannot be remote."""
     if layout not in SPREAD:
         raise UsageError(
-            f"an answer in the layout {layout} covers all nodes, which is too long to send "
+            f"an answer in the layout {layout} has a value for each node, too many to send "
             "through a cluster. Build the index without --bits, or serve it on one machine"
         )
 

@@ -135,7 +135,7 @@ class Freshness:
         if len(self.snapshots) > 1:
             raise UsageError(
                 f"{self.path} was refreshed: its samples come from {len(self.snapshots)} graphs, "
-                "and the first ones are the oldest. Use all of them"
+                "oldest first. Use all samples"
             )
         if self.there:
             return replace(self, there=tuple(numbers[:samples] for numbers in self.there))
@@ -171,7 +171,7 @@ class Freshness:
         if found.size and int(found.min()) < 1:
             lost = "available " if self.there else ""
             raise Damaged(
-                f"{self.path}: a node is in no {lost}sample; see: cocite verify {self.path}. "
+                f"{self.path}: a node has no {lost}samples; see: cocite verify {self.path}. "
                 "Rebuild the index"
             )
         return found

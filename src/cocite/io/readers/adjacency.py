@@ -98,7 +98,7 @@ def _read_crawl(job: Job) -> Read:
         return Read("SELECT name AS a, name AS b FROM reading.vertices LIMIT 0", found, nodes)
     _load_vertices(job, _vertices_of(job))
     edges = _load(job, job.source, "edges")
-    found = edges.read_as(READER.title, "named by the vertices next to it")
+    found = edges.read_as(READER.title, "named by the vertices file next to it")
     found.integers = False
     known = "(SELECT id FROM reading.vertices)"
     lost = f"a::UBIGINT NOT IN {known} OR b::UBIGINT NOT IN {known}"
@@ -116,9 +116,9 @@ def _read_crawl(job: Job) -> Read:
 
 
 READER = FormatReader(
-    "a web graph of Common Crawl",
-    "a web graph of Common Crawl: name edges.txt.gz, with vertices.txt.gz next to it; "
-    "com.example becomes example.com",
+    "a Common Crawl web graph",
+    "a Common Crawl web graph: pass edges.txt.gz, with vertices.txt.gz next to it; com.example "
+    "becomes example.com",
     _read_crawl,
     weights=False,
 )
@@ -139,8 +139,8 @@ def _load_vertices(job: Job, sources: list[Source]) -> None:
     twice = "SELECT id FROM reading.vertices GROUP BY id HAVING count(*) > 1 ORDER BY id LIMIT 1"
     for (vertex,) in job.run(twice):
         raise InputError(
-            f"{sources[0].label} has vertex {vertex} more than once: name the files of one "
-            "graph only"
+            f"{sources[0].label} has vertex {vertex} more than once: pass the files of a single "
+            "graph"
         )
 
 
@@ -157,8 +157,8 @@ def _vertices_of(job: Job) -> list[Source]:
     beside = None if path is None else path.with_name(path.name.replace("edges", "vertices"))
     if beside is None or beside == path or not beside.is_file():
         raise InputError(
-            f"{job.source.label} has no vertices next to it. Name both: cocite ingest VERTICES "
-            "EDGES -o DIR"
+            f"there is no vertices file next to {job.source.label}. Pass both files: cocite "
+            "ingest VERTICES EDGES -o DIR"
         )
     return [Source(Path(beside))]
 

@@ -75,8 +75,8 @@ def _read(job: Job) -> Read:
 
 READER = FormatReader(
     "a BVGraph",
-    "a graph of WebGraph, as published by LAW: NAME.graph, NAME.properties or just NAME; nodes "
-    "are numbered from 0, or named by NAME.urls if it exists",
+    "a WebGraph graph, as published by LAW: NAME.graph, NAME.properties or just NAME; nodes are "
+    "numbered from 0, or named by NAME.urls if it exists",
     _read,
     streams=False,
     weights=False,
@@ -133,7 +133,9 @@ class _Properties:
         for flag in filter(None, re.split(r"[|\s]+", self._values.get("compressionflags", ""))):
             part, _, code = flag.rpartition("_")
             if part not in (*codes, "OFFSETS") or code not in k.CODES:
-                raise InputError(f"{self.file}: compressionflags has {flag!r}, which is not a code")
+                raise InputError(
+                    f"{self.file}: compressionflags has {flag!r}, which is not a valid code"
+                )
             codes |= {part: code} if part in codes else {}
         rules = np.zeros(k.RULES, np.int64)
         rules[k.NODES], rules[k.WINDOW] = self.nodes, self.number("windowsize")

@@ -116,11 +116,12 @@ class ReadOptions(IngestOptions):
         columns = split(chosen.columns)
         if len(columns) not in (0, 2):
             raise UsageError(
-                f"columns is {','.join(columns)}; it must be two, source and target, as in 1,2"
+                f"columns is {','.join(columns)}; it must be two columns, source and target, "
+                "such as 1,2"
             )
         weight = "" if chosen.weight_column is None else str(chosen.weight_column).strip()
         if chosen.weight_column is not None and not weight:
-            raise UsageError("weight_column is empty; it must be a title or a number from 1")
+            raise UsageError("weight_column is empty; it must be a column name, or a number from 1")
         if weight and chosen.count_duplicates:
             raise UsageError(
                 "count_duplicates (--count-duplicates) and weight_column (--weight-column) both "
@@ -129,10 +130,10 @@ class ReadOptions(IngestOptions):
         named = (*columns, weight) if weight else columns
         if chosen.header == "no" and not all(map(str.isdecimal, named)):
             raise UsageError(
-                f"columns {','.join(named)} are titles, but header is no; number them from 1"
+                f"columns {','.join(named)} are column names, but header is no: use numbers, from 1"
             )
         if len(set(named)) != len(named):
-            raise UsageError(f"columns {','.join(named)} has one column twice")
+            raise UsageError(f"columns {','.join(named)} contains the same column twice")
         if len(chosen.comment) > 1 or not chosen.comment.isascii():
             raise UsageError(
                 f"comment is {chosen.comment!r}; it must be one ASCII character, or empty"
@@ -140,11 +141,15 @@ class ReadOptions(IngestOptions):
         namespaces = split(chosen.namespaces)
         if not namespaces or not all(text.isdecimal() and len(text) < 10 for text in namespaces):
             shown = ",".join(namespaces)
-            raise UsageError(f"namespaces is {shown!r}; it must be numbers from 0 on, such as 0,14")
+            raise UsageError(
+                f"namespaces is {shown!r}; it must be whole numbers, 0 or more, such as 0,14"
+            )
         tags = split(chosen.link_tags)
         wrong = [tag for tag in tags if tag not in ("a", "area", "frame")]
         if wrong or not tags:
-            raise UsageError(f"link_tags is {','.join(wrong)!r}; it must be some of a, area, frame")
+            raise UsageError(
+                f"link_tags is {','.join(wrong)!r}; it must be one or more of a, area, frame"
+            )
         site = chosen.site or ""
         if site and not site.startswith(("http://", "https://")):
             raise UsageError(
@@ -196,10 +201,10 @@ def bad_row_advice(bad: int, rows: int) -> str:
     if bad * 2 <= rows and bad <= 1 + rows // 10:
         return SKIP_ADVICE
     return (
-        f"{bad:,} of the first {rows:,} rows are bad: this may not be a list of links, or may need "
+        f"{bad:,} of the first {rows:,} rows are bad: this may not be an edge list, or may need "
         "other options. See --delimiter, --columns and --header in cocite ingest --help"
         if bad > 1
-        else "A list of links has one link per row: the source, then the target. See cocite ingest "
+        else "An edge list has one link per row: the source, then the target. See cocite ingest "
         "--help"
     )
 
@@ -472,7 +477,7 @@ class FormatReader:
         if options.columns_named and not self.columns:
             raise UsageError(
                 f"{label} is {self.title}, which has no columns: omit --columns and "
-                "--weight-column (--count-duplicates makes weights)"
+                "--weight-column. To weight links, use --count-duplicates"
             )
         if options.weight and not self.weights:
             raise InputError(

@@ -25,7 +25,7 @@ from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.readers.contract import DELIMITERS
 from cocite.io.readers.sources import LOOK, lines_of
 
-OTHERS = " (if others are: --columns SOURCE,TARGET)"
+OTHERS = " (to choose others: --columns SOURCE,TARGET)"
 """Advice if columns were selected only by position."""
 
 
@@ -87,7 +87,7 @@ def answer_in(titles: Sequence[str]) -> str:
     plain = [title for title in plain if title != "title"]
     for begun, (what, columns) in _ANSWERS.items():
         if tuple(plain[: len(begun)]) == begun and (len(begun) > 2 or len(plain) == 2):
-            text = f"is {what}, not a list of links. Name the graph or index that it came from"
+            text = f"is {what}, not an edge list. Pass the graph or index that it came from"
             return text + (f"; to use its hits as links: --columns {columns}" if columns else "")
     return ""
 
@@ -168,8 +168,8 @@ def check_distinct(
     if len({*ends, weight}) != len(ends) + 1:
         shown = " and ".join(repr(titles[i]) for i in ends)
         raise UsageError(
-            f"{label}: one column is used twice. The link is in {shown} unless you choose other "
-            "columns with --columns (columns=); the weight must be in another column"
+            f"{label}: one column is used twice. Links are read from {shown} unless you choose "
+            "other columns with --columns (columns=); weights must be in another column"
         )
 
 
@@ -187,7 +187,7 @@ def column_place(
     if str(column).isdecimal() and 1 <= int(column) <= len(titles):
         return int(column) - 1
     has = ", ".join(repr(str(title)) for title in titles)
-    raise UsageError(f"{label} has no column {column!r}; it has {has}")
+    raise UsageError(f"{label} has no column {column!r}; its columns are {has}")
 
 
 def unread_weights(titles: Sequence[object], taken: Sequence[object]) -> str:

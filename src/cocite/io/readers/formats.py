@@ -50,9 +50,9 @@ _PAJEK = (
     _ROWS + ", for example with NetworkX: nx.write_edgelist(nx.read_pajek({python}), 'links.tsv', "
     "delimiter='\\t', data=False)"
 )
-_NAMED = "Name it as one: cocite ingest --database {file} --table links -o DIR"
+_NAMED = "Pass it as a database: cocite ingest --database {file} --table links -o DIR"
 _RECODE = "cocite reads UTF-8. Convert it first, for example with: "
-_NO_LINKS = "It is not a list of links"
+_NO_LINKS = "It is not an edge list"
 _WORKS = (
     "It lists works without their citations. cocite reads those, by DOI, from OpenAlex, Crossref "
     "and Semantic Scholar (docs/how-to/citations.md)"
@@ -78,9 +78,9 @@ FORMATS: tuple[Format, ...] = (
     *_FOLDERS,
     # -- by name
     _read("bvgraph", "a BVGraph", signs.webgraph, "bvgraph"),
-    _read("common-crawl", "a web graph of Common Crawl", signs.common_crawl, "adjacency"),
+    _read("common-crawl", "a Common Crawl web graph", signs.common_crawl, "adjacency"),
     _read("warc", "a web archive", signs.warc, "crawl.warc"),
-    _read("mediawiki", "a dump of MediaWiki", signs.wiki, "wiki"),
+    _read("mediawiki", "a MediaWiki dump", signs.wiki, "wiki"),
     # -- bytes
     _read("spreadsheet", "a spreadsheet", signs.spreadsheet, "spreadsheet"),
     _read("archive", "a zip archive", signs.zip_archive, "html.reader:ARCHIVE_READER"),
@@ -91,17 +91,17 @@ FORMATS: tuple[Format, ...] = (
             *(b"7z\xbc\xaf\x27\x1c", b"Rar!\x1a\x07", b"\x04\x22\x4d\x18", b"\x1f\x9d", b"LZIP"),
             words=True,
         ),
-        "Unpack it, and name the files with links",
+        "Unpack it, and pass the files with links",
     ),
-    Format("a database of SQLite", begins(b"SQLite format 3\0"), _NAMED),
-    Format("a database of DuckDB", begins(b"DUCK", at=8, words=True), _NAMED),
+    Format("an SQLite database", begins(b"SQLite format 3\0"), _NAMED),
+    Format("a DuckDB database", begins(b"DUCK", at=8, words=True), _NAMED),
     Format(
-        "a table of Arrow, ORC, Avro or HDF5",
+        "an Arrow, ORC, Avro or HDF5 table",
         begins(b"ARROW1", b"FEA1", b"ORC", b"Obj\x01", b"\x89HDF\r\n\x1a\n", words=True),
         "Write it as Parquet or CSV",
     ),
     Format(
-        "data of Python or MATLAB",
+        "Python or MATLAB data",
         begins(
             *(b"\x80%c" % n for n in range(2, 6)),
             *(b"\x93NUMPY", b"MATLAB 5.0 MAT-file"),
@@ -125,7 +125,7 @@ FORMATS: tuple[Format, ...] = (
     ),
     Format("binary data", signs.binary, _NO_LINKS + " in text"),
     Format(
-        "text in another encoding than UTF-8",
+        "text in an encoding other than UTF-8",
         signs.other_text,
         _RECODE + "{content} | iconv -f WINDOWS-1252 -t UTF-8 | {ingest}",
     ),
@@ -138,11 +138,11 @@ FORMATS: tuple[Format, ...] = (
         "Its links are in other files of the dump: page, pagelinks, linktarget and redirect "
         "(.sql.gz)",
     ),
-    Format("an HTML page", signs.html, "To read the links of a site's pages, name their folder"),
+    Format("an HTML page", signs.html, "To read the links of a site's pages, pass their folder"),
     _read("sitemap", "a sitemap", tagged("urlset", "sitemapindex"), "crawl.fetch"),
     _read("rdf", "RDF (XML)", rooted("RDF"), "graphs.rdf"),
     Format("XML", tagged(), _ROWS),
-    _read("packages", "a lock file of packages", signs.lock, "packages"),
+    _read("packages", "a package lock file", signs.lock, "packages"),
     _read(
         "node-link", "JSON of nodes and links", signs.node_link, "graphs.json_text:NODE_LINK_READER"
     ),
@@ -164,7 +164,7 @@ FORMATS: tuple[Format, ...] = (
         _ROWS + """, for example with gvpr 'E { printf("%s\\t%s\\n", tail.name, head.name) }'""",
     ),
     Format(
-        "a graph of DIMACS, GDF, graph6 or UCINET",
+        "a DIMACS, GDF, graph6 or UCINET graph",
         begun(
             r"(?:c\b[^\n]*\n)*p\s+(?:sp|edge|col|max|min)\s+\d+\s+\d+|nodedef>"
             r"|>>(?:di)?(?:graph|sparse)6<<|dl\s+n\w?\s*=\s*\d+"
@@ -201,11 +201,11 @@ FORMATS: tuple[Format, ...] = (
         _ROWS,
     ),
     Format(
-        "a lock file of yarn or pnpm",
+        "a yarn or pnpm lock file",
         begun(r"(?:#[^\n]*\n)*# yarn lockfile|__metadata:\nversion:|lockfileVersion: "),
         "cocite reads package-lock.json, which npm install --package-lock-only writes",
     ),
-    Format("a lock file of Bundler", begun(r"(?:GEM|GIT|PATH)\nremote: "), _ROWS),
+    Format("a Bundler lock file", begun(r"(?:GEM|GIT|PATH)\nremote: "), _ROWS),
     Format(
         "a list of modules (go.sum)",
         each(r"\S+ v\S+ h1:\S+="),
@@ -215,11 +215,11 @@ FORMATS: tuple[Format, ...] = (
         Format(name, sign, _NO_LINKS)
         for name, sign in (
             ("a certificate or key (PEM)", begun(r"-----BEGIN [A-Z0-9 ]+-----\n")),
-            ("a file of contacts or events (vCard, iCalendar)", begun(r"BEGIN:V[A-Z]+\n")),
+            ("a contacts or calendar file (vCard, iCalendar)", begun(r"BEGIN:V[A-Z]+\n")),
             ("a diff", has_line(r"diff --git \S.*|@@ -\d+(?:,\d+)? \+\d+(?:,\d+)? @@.*")),
-            ("a log of Git", begun(r"commit [0-9a-f]{40}\b")),
-            ("a file of subtitles", begun(r"WEBVTT\b|\d+\n\d\d:\d\d:\d\d[,.]\d+ -->")),
-            ("a file of variants (VCF, GFF)", begun(r"##(?:fileformat|gff-version)\b", table=True)),
+            ("a Git log", begun(r"commit [0-9a-f]{40}\b")),
+            ("a subtitle file", begun(r"WEBVTT\b|\d+\n\d\d:\d\d:\d\d[,.]\d+ -->")),
+            ("a variant file (VCF, GFF)", begun(r"##(?:fileformat|gff-version)\b", table=True)),
             ("a script", begun(r"#! ?/\S*bin/", table=True)),
             ("LaTeX", begun(r"\\(?:document(?:class|style)|usepackage|begin|section|chapter)\b")),
         )
@@ -227,7 +227,7 @@ FORMATS: tuple[Format, ...] = (
     Format(
         "a log",
         each(r"(?:\w{3} +\d+ |\[?\d{4}[-/]\d\d[-/]\d\d[T ])\d\d:\d\d:\d\d(?:[.,]\d+)?.*? \S+ .*"),
-        _NO_LINKS + ". If its rows are links nevertheless, choose the separator: --delimiter",
+        _NO_LINKS + ". If its rows are links after all, choose the separator: --delimiter",
         sure=False,
     ),
     _read("sitemap", "a list of URLs", is_list, "crawl.fetch", sure=False),
@@ -263,8 +263,7 @@ def _found(source: Source, options: ReadOptions, wanted: int) -> FormatReader:
     named = readers()
     if options.input_format not in ("auto", *named):
         raise UsageError(
-            f"no reader is called {options.input_format!r}; it must be one of auto, "
-            + ", ".join(named)
+            f"input_format is {options.input_format!r}; it must be one of auto, " + ", ".join(named)
         )
     if source.is_directory:
         return _of_directory(source, options)
@@ -311,7 +310,8 @@ def _streamed(source: Source, reader: FormatReader) -> FormatReader:
     source.close()
     if not packed:
         raise UnrecognizedInput(
-            f"{source.label} is {reader.title}, which cannot be read as a stream: name the file"
+            f"{source.label} is {reader.title}, which cannot be read as a stream: pass the file "
+            "itself"
         )
     raise UnrecognizedInput(
         f"{source.label} is {reader.title}{_packed(source)}, which must be unpacked first: "
@@ -355,13 +355,13 @@ def _of_directory(source: Source, options: ReadOptions) -> FormatReader:
         )
     if kind is not None:
         raise UnrecognizedInput(
-            f"{path} is a stored {kind} of cocite. Query it: cocite related {path} PAGE"
+            f"{path} is a stored cocite {kind}. Query it: cocite related {path} PAGE"
         )
     called = folder_format(path) if options.input_format == "auto" else options.input_format
     found = next((each for each in _FOLDERS if each.called == called), None)
     if found is not None:
         return reader_at(found.reader)
     raise UnrecognizedInput(
-        f"{path} is a directory without HTML pages or notes; name its edge lists, such as "
+        f"{path} is a directory without HTML pages or notes; pass its edge lists, such as "
         f"'{path}/*'"
     )

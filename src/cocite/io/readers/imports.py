@@ -81,7 +81,7 @@ def _files(folder: Path) -> Iterator[str]:
 def _read_code(job: Job) -> Read:
     folder = job.source.path
     if folder is None or not job.source.is_directory:
-        raise UnrecognizedInput(f"{job.source.label} is a file. To read source code, name a folder")
+        raise UnrecognizedInput(f"{job.source.label} is a file. To read source code, pass a folder")
     modules = _Modules([path for path in _files(folder) if path.endswith(".py")])
     with LinkWriter(job, ("file", "file")) as out:
         for number, (path, name) in enumerate(modules.names.items(), 1):
@@ -99,8 +99,8 @@ def _read_code(job: Job) -> Read:
 
 READER = FormatReader(
     "a folder of source code",
-    "a folder of source code: Python files link to the files they import, npm workspaces to those "
-    "they need",
+    "a folder of source code: Python files link to the files they import, npm workspaces to the "
+    "workspaces they need",
     _read_code,
     streams=False,
     weights=False,

@@ -68,7 +68,7 @@ def _read(job: Job) -> Read:
     weight = ", w" if job.options.weight else ""
     rows = f"SELECT a::UBIGINT AS a, b::UBIGINT AS b{weight} FROM reading.links"
     if header.symmetry != "general":
-        found.note += "; the matrix is symmetric, so that all links are both ways"
+        found.note += "; the matrix is symmetric, so all links go both ways"
         if not job.options.undirected:
             other = "FROM reading.links WHERE a != b"
             found.rows += job.count(f"SELECT count(*) {other}")
@@ -99,9 +99,9 @@ def _header(source: Source, head: bytes) -> tuple[_MatrixHeader, bytes]:
             form, field, symmetry = (word.lower() for word in banner.groups())
             if form != "coordinate" or field not in _VALUES or symmetry not in _SYMMETRIES:
                 raise UnrecognizedInput(
-                    f"{source.label} is a matrix of the kind {form}, {field}, {symmetry}; cocite "
-                    f"reads coordinate matrices (not array) that are {', '.join(_VALUES)}, and "
-                    f"{', '.join(_SYMMETRIES)}"
+                    f"{source.label} is a matrix with the qualifiers {form}, {field} and "
+                    f"{symmetry}. cocite reads coordinate matrices; the field must be one of "
+                    f"{', '.join(_VALUES)}, and the symmetry one of {', '.join(_SYMMETRIES)}"
                 )
         elif text and not text.startswith("%"):
             return _sized(source, text, lines, field, symmetry), head.removeprefix(b"\xef\xbb\xbf")[
@@ -122,8 +122,8 @@ def _sized(source: Source, text: str, line: int, field: str, symmetry: str) -> _
     if rows != columns:
         raise UnrecognizedInput(
             f"{source.label} is a matrix of {rows:,} rows and {columns:,} columns: row 1 and "
-            "column 1 are not the same node. Links are entries of a square matrix; for two kinds "
-            "of nodes write rows of two names, such as user1 and item1"
+            "column 1 are not the same node. Links must be entries of a square matrix; for two "
+            "kinds of nodes, write an edge list with rows such as user1,item1"
         )
     if rows > _MOST:
         raise ResourceError(f"{source.label} has {rows:,} rows; a graph can have {_MOST:,} nodes")
@@ -147,8 +147,8 @@ def _check_weight(job: Job, header: _MatrixHeader) -> None:
         return
     if weight.lower() not in ("3", "value", "weight"):
         raise UsageError(
-            f"{job.source.label} has no column {weight!r}; the value of an entry is column 3, or "
-            "value"
+            f"{job.source.label} has no column {weight!r}; the values of entries are in column "
+            "3, named value"
         )
     if _VALUES[header.field] != 1 or header.symmetry not in ("general", "symmetric"):
         raise UsageError(

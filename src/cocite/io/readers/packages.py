@@ -37,9 +37,9 @@ def _read_packages(job: Job) -> Read:
 
 
 READER = FormatReader(
-    "a lock file of packages",
-    "dependencies of packages: poetry.lock, uv.lock, pdm.lock, Cargo.lock, package-lock.json, or "
-    "the output of pip inspect",
+    "a package lock file",
+    "package dependencies: poetry.lock, uv.lock, pdm.lock, Cargo.lock, package-lock.json, or the "
+    "output of pip inspect",
     _read_packages,
     weights=False,
 )

@@ -49,7 +49,10 @@ BAD_WEIGHT = "(w IS NULL OR NOT (w >= 1e-30 AND w < 1e30))"
 
 
 _PARTS = (
-    (r"magic bytes|too small|footer", "its end is missing: it is cut, or still being written"),
+    (
+        r"magic bytes|too small|footer",
+        "its end is missing: it is truncated, or still being written",
+    ),
     (r"corrupt|thrift|decompress|snappy|zstd|gzip|brotli|checksum", "it is damaged"),
 )
 """Maps patterns in DuckDB's messages to their meanings."""
@@ -60,8 +63,9 @@ def not_parquet(source: Source, error: Exception) -> InputError:
     first = str(error).partition("\n")[0]
     what = next((meant for sign, meant in _PARTS if re.search(sign, first, re.I)), "")
     return InputError(
-        f"{source.label} cannot be read as Parquet: {what or 'it is damaged, or of another kind'}. "
-        f"Copy it again, or write it anew (DuckDB: {first})"
+        f"{source.label} cannot be read as Parquet: "
+        f"{what or 'it is damaged, or of another kind'}. Copy it again, or write it again "
+        f"(DuckDB: {first})"
     )
 
 
@@ -81,7 +85,7 @@ def _read_many(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
             yield from _together(job, group)
 
 
-READER = FormatReader("Parquet", "a table in Parquet", streams=False, read_many=_read_many)
+READER = FormatReader("Parquet", "a Parquet table", streams=False, read_many=_read_many)
 
 
 def read_file(job: Job, source: Source, path: Path) -> tuple[str, Found]:
@@ -92,7 +96,7 @@ def read_file(job: Job, source: Source, path: Path) -> tuple[str, Found]:
         relation, (found,) = _checked(job, {str(path): source}, _taken(job, source, path))
     except duckdb.OutOfMemoryException as error:
         raise ResourceError(
-            f"{source.label} exceeds the memory limit: {error}. Raise it with --memory"
+            f"{source.label} exceeds the memory limit: {error}. Raise the limit with --memory"
         ) from error
     except duckdb.Error as error:
         raise not_parquet(source, error) from error
@@ -177,14 +181,14 @@ def _taken(job: Job, source: Source, path: Path) -> _Taken:
     weight = None if read.weight is None else titles[read.weight]
     if weight and types[weight] not in _NUMBERS and not types[weight].startswith("DECIMAL"):
         raise InputError(
-            f"{source.label}: column {weight!r} is {types[weight]}; weights are numbers. Convert "
-            "it, or choose another with --weight-column"
+            f"{source.label}: column {weight!r} is {types[weight]}; weights must be numbers. "
+            "Convert the column, or choose another with --weight-column"
         )
     odd = [name for name in chosen if types[name] not in _INTEGERS and types[name] != "VARCHAR"]
     if odd:
         raise InputError(
-            f"{source.label}: column {odd[0]!r} is {types[odd[0]]}; nodes are integers or text. "
-            "Convert it, or choose others with --columns"
+            f"{source.label}: column {odd[0]!r} is {types[odd[0]]}; nodes must be integers or "
+            "text. Convert the column, or choose others with --columns"
         )
     more = len(types) > 2 + (weight is not None)
     whole = all(types[name] in _INTEGERS for name in chosen)

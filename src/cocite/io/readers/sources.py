@@ -466,9 +466,9 @@ def expand(inputs: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) ->
                 raise InputError(f"{match!r}: the file name is not UTF-8. Rename the file")
             sources.append(Source(Path(match)))
     if not sources:
-        raise UsageError("no input: name files of links, or - for standard input")
+        raise UsageError("there is no input: pass edge lists, or - for standard input")
     if [source.path for source in sources].count(None) > 1:
-        raise UsageError("standard input (-) is named twice")
+        raise UsageError("standard input (-) is given twice: pass it once")
     often = Counter(source.short for source in sources)
     for source in sources:
         source.shared = often[source.short] > 1

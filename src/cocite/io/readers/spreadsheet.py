@@ -77,10 +77,10 @@ def _begun(job: Job, text: BinaryIO, code: int, most: int) -> str:
         )
     where = f"the sheet {name!r} of {label}" if name else label
     raise InputError(
-        f"{where} takes more than {format_size(most)} to read: it has too many cells, or cells too "
-        f"far apart or too long. The limit is {MOST_RATIO} times the file's size, but at least "
-        f"{format_size(ALWAYS_UNPACKED)} and at most --memory. If you trust the file, save the "
-        "sheet as CSV, and name that file"
+        f"{where} takes more than {format_size(most)} to read: it has too many cells, or cells "
+        f"too far apart or too long. The limit is {MOST_RATIO} times the file's size, but at "
+        f"least {format_size(ALWAYS_UNPACKED)} and at most --memory. If you trust the file, save "
+        "the sheet as CSV, and pass that file"
     )
 
 

@@ -47,7 +47,7 @@ _CURSOR = "cocite"
 _EXAMPLE = "select source, target from links"
 _QUOTED = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)"|([^\s'"(),;]*\.[^\s'"(),;]*)""")
 _ONE = "sql (--sql) is one query that reads, such as"
-_LINKS = "Name one, or a query: --table NAME, or --sql 'select source, target from ...'"
+_LINKS = "Choose a table, or pass a query: --table NAME, or --sql 'select source, target from ...'"
 
 
 class SqlSource(Source):
@@ -74,7 +74,7 @@ class SqlSource(Source):
         if address is not None:
             address = replace(address, table=table)
         if sql is None and address is None:
-            raise UsageError("table (--table) requires a database: name it with --database")
+            raise UsageError("table (--table) requires a database: pass it with --database")
         if sql is not None and table:
             raise UsageError("sql (--sql) and table (--table) exclude each other: omit one of them")
         if table:
@@ -112,7 +112,7 @@ def _read(job: Job) -> Read:
         return _by_rows(connection, query, source, job)
 
 
-READER = FormatReader("a database", "a query or a table of SQLite, DuckDB or PostgreSQL", _read)
+READER = FormatReader("a database", "a query, or a table in SQLite, DuckDB or PostgreSQL", _read)
 
 
 def _result(job: Job) -> Path:
@@ -205,13 +205,13 @@ def table_rows(
                 text = cell_text(name)
                 if text is None and name is not None:
                     raise InputError(
-                        f"{source.label}: row {number} has {name!r} in {named!r}; names of nodes "
-                        f"are whole numbers or text. {other}"
+                        f"{source.label}: row {number} has {name!r} in {named!r}; node names "
+                        f"must be whole numbers or text. {other}"
                     )
                 if isinstance(title, bytes | bytearray | memoryview):
                     raise InputError(
-                        f"{source.label}: row {number} has bytes in {titled!r}; titles are text. "
-                        f"{other}"
+                        f"{source.label}: row {number} has bytes in {titled!r}; titles must be "
+                        f"text. {other}"
                     )
                 yield (text or "").strip() or None, None if title is None else _escaped(str(title))
 
@@ -252,7 +252,7 @@ def _by_duckdb(connection: Any, query: str, source: SqlSource, job: Job, guessed
             f"COPY ({query}\n) TO {literal(str(path))} (FORMAT parquet, USE_TMP_FILE false)"
         )
     rows, found = read_file(job, source, path)
-    return Read(rows, found.read_as("a query of DuckDB", found.note + OTHERS * guessed))
+    return Read(rows, found.read_as("a DuckDB query", found.note + OTHERS * guessed))
 
 
 def _by_rows(connection: Any, query: str, source: SqlSource, job: Job) -> Read:
@@ -335,6 +335,6 @@ def _no_name(value: Any) -> str:
     if value is None:
         return "a null instead of a name"
     return (
-        f"a name of type {type(value).__name__}: nodes are whole numbers or text, so convert it in "
-        "the query, as in cast(x as text)"
+        f"a name of type {type(value).__name__}: node names must be whole numbers or text, so "
+        "convert it in the query, as in cast(x as text)"
     )

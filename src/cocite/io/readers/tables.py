@@ -98,7 +98,7 @@ LABELS = TableForm(
     "name and label",
     "name or label",
     "label columns",
-    "Name them: --delimiter space --label-columns 1,2; or put a tab between name and label",
+    "Choose them: --delimiter space --label-columns 1,2; or put a tab between name and label",
     "if these are a label: --header no",
     "--delimiter, --label-columns, --header",
     filled=True,
@@ -108,7 +108,7 @@ PAIRS = TableForm(
     "the two names",
     "name",
     "pair columns",
-    header_advice="if these are a pair, no node is called so",
+    header_advice="if these are a pair, no nodes have these names",
     filled=True,
 )
 TITLES = TableForm(
@@ -133,7 +133,7 @@ def places_of(
     :class:`UsageError` and :class:`InputError` for missing columns.
     """
     if len(columns) not in (0, 2):
-        raise UsageError(f"{form.columns} must be two: {form.ends}")
+        raise UsageError(f"there must be two {form.columns}: {form.ends}")
     known = _titled(first) if form.titled and not columns else None
     named, found = known is not None, known or (0, 1)
     if columns:
@@ -147,7 +147,7 @@ def places_of(
             f"{form.ends}, separated by a tab"
         )
     if found[0] == found[1]:
-        raise UsageError(f"{form.columns} {','.join(columns)} are one column twice")
+        raise UsageError(f"{form.columns} {','.join(columns)} are the same column")
     return found, named
 
 
@@ -307,8 +307,8 @@ class NameTable:
         other = None if form.titled else format_of(self.source)
         if other is not None:
             raise UsageError(
-                f"{self.file} is {other.name}; {form.what} are rows of {form.ends}, as text (tabs, "
-                "commas, semicolons, bars or blanks) or Parquet"
+                f"{self.file} is {other.name}; {form.what} must be rows of {form.ends}, as text "
+                "(tabs, commas, semicolons, bars or blanks) or Parquet"
             )
         head = beginning.content.removeprefix(b"\xef\xbb\xbf")
         if not beginning.whole:  # drop the last, incomplete line
@@ -325,7 +325,9 @@ class NameTable:
         self.places, named = places_of(form, self.file, cells[0], options.columns)
         if named and options.header == "no":
             titles = ",".join(options.columns)
-            raise UsageError(f"columns {titles} are titles, but header is no; number them from 1")
+            raise UsageError(
+                f"columns {titles} are column names, but header is no: use numbers, from 1"
+            )
         first = tuple(cell.strip() for cell in cells[0])
         guessed = not form.titled and has_label_header(cells, self.places)
         if options.header == "auto":
@@ -337,8 +339,8 @@ class NameTable:
         blanks, counts = self.delimiter == "space", [len(fields(x, self.delimiter)) for x in lines]
         if self.form.titled and lines and (blanks or counts[0] < 2):
             raise InputError(
-                f"{self.file} has one column, but {self.form.what} need two, unlike "
-                f"{lines[0].strip()[:60]!r}: write {self.form.ends}, separated by a tab"
+                f"{self.file} has one column, as in {lines[0].strip()[:60]!r}, but "
+                f"{self.form.what} need two: write {self.form.ends}, separated by a tab"
             )
         if blanks and {*counts, 2} != {2} and self._options.columns in ((), ("1", "2")):
             raise UsageError(
@@ -473,7 +475,7 @@ def texts_of(
         yield node, text
         progress(found, 0)
     if not found:
-        raise InputError(f"{path} contains no text named like a node")
+        raise InputError(f"{path} contains no text with the name of a node")
 
 
 def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
@@ -484,7 +486,7 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
                 if not file.resolve().is_relative_to(top):
                     raise InputError(
                         f"{file} is a symbolic link that leads out of {path}; such links are not "
-                        "followed. Copy the file there, or omit it"
+                        f"followed. Copy the file into {path}, or omit the link"
                     )
                 with file.open("rb") as opened:
                     yield file.name, _cell_text(opened.read, str(file))
@@ -510,6 +512,7 @@ def _cell_text(read: Callable[[int], bytes], label: str) -> str:
     content = read(LONGEST + 1)
     if len(content) > LONGEST:
         raise InputError(
-            f"{label} has more than {LONGEST:,} bytes, the limit for a text. Shorten it, or omit it"
+            f"{label} has more than {LONGEST:,} bytes, the limit for a text. Shorten the text, "
+            "or omit it"
         )
     return content.decode("utf-8", errors="replace")

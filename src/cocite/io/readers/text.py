@@ -105,8 +105,8 @@ class TextInput(Found):
             text += f", {self.comments:,} comment line{'s' * (self.comments > 1)}"
         if len(self.taken) == 2 and (self.columns > 2 or self.taken != (0, 1)):
             first, second = (i + 1 for i in self.taken)
-            text += f", {self.columns} columns of which {first} and {second} are the link"
-            text += "" if self.weight is None else f" and {self.weight + 1} its weight"
+            text += f", {self.columns} columns, with links from column {first} to column {second}"
+            text += "" if self.weight is None else f" and weights in column {self.weight + 1}"
             unused = self.columns > 2 + (self.weight is not None)
             if self.guessed and (unused or self.taken != (0, 1)):
                 text += dialect.OTHERS

@@ -161,7 +161,7 @@ class Dump:
             raise InputError(
                 f"{self._source.label}: the table {name} has the columns "
                 f"{', '.join(self.taken(table))}; in other files it has {', '.join(before)}. Use "
-                "files of one dump: the same wiki and date"
+                "files from a single dump (same wiki, same date)"
             )
 
     def _more(self) -> bool:
@@ -223,8 +223,8 @@ _WORDS = {
 
 
 READER = FormatReader(
-    "a dump of MediaWiki",
-    "a dump of MediaWiki: name one of page, pagelinks, linktarget and redirect (.sql.gz), with the "
+    "a MediaWiki dump",
+    "a MediaWiki dump: pass one of page, pagelinks, linktarget and redirect (.sql.gz), with the "
     "others next to it; redirects are resolved",
     lambda job: _Wiki(job, list(job.inputs)).run(),
     together=True,
@@ -292,8 +292,8 @@ class _Wiki:
                 return None
             where = f", but {tried[0].name} is not next to it" if tried else ""
             raise InputError(
-                f"{self._found.file}: the table {table} is needed{where}. Name all files: "
-                "cocite ingest PAGE PAGELINKS LINKTARGET REDIRECT -o DIR"
+                f"{self._found.file}: the table {table} is needed{where}. Pass all files: cocite "
+                "ingest PAGE PAGELINKS LINKTARGET REDIRECT -o DIR"
             )
         source = Source(found)
         self._sources.append(source)
@@ -326,8 +326,8 @@ class _Wiki:
         )
         if twice:
             raise InputError(
-                f"{self._found.file}: page {twice[0][0]} occurs more than once. Use files of one "
-                "dump: the same wiki and date"
+                f"{self._found.file}: page {twice[0][0]} occurs more than once. Use files from a "
+                "single dump (same wiki, same date)"
             )
         redirect = self._relation(
             "redirect", rd_from="id", rd_namespace="ns", rd_title="title", rd_interwiki="wiki"

@@ -71,9 +71,9 @@ def target_of(
     """
     if to is None:
         if append:
-            raise UsageError("--append needs a database table: name it with --to")
+            raise UsageError("--append needs a database table: pass it with --to")
         if output is None and kind is not None:
-            raise UsageError("--output-format needs a file: name it with --output")
+            raise UsageError("--output-format needs a file: pass it with --output")
         return None if output is None else check_output(output, overwrite, endings, kind, safe=safe)
     if output is not None:
         raise UsageError("results go either to a file or to a database: choose --output or --to")
@@ -108,7 +108,7 @@ def check_output(
     """
     text = os.fspath(output)
     if is_address(text):
-        raise UsageError("a database is not a file: name it with --to (to=), not --output")
+        raise UsageError("a database is not a file: pass it with --to (to=), not --output")
     path = Path(_name_at(text) if is_url(text) else text)
     some = {each: WRITERS[each] for each in (WRITERS if endings is None else endings)}
     writer = some.get(path.suffix if kind is None else f".{kind.lower()}")
@@ -116,7 +116,7 @@ def check_output(
         raise UsageError(f"kind is {kind!r}; it must be one of {', '.join(kinds_of(some))}")
     if writer is None:
         raise UsageError(
-            f"{path} ends in {path.suffix!r}; it must end in one of {', '.join(some)}. Or name "
+            f"{path} ends in {path.suffix!r}; it must end in one of {', '.join(some)}. Or set "
             "the format with --output-format (kind=)"
         )
     if isinstance(writer, TableFile):

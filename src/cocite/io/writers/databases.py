@@ -156,9 +156,7 @@ class Dialect(ABC):
         """Return a table's place, even if the table does not exist."""
         parts = [part.replace('""', '"') for part in _PART.findall(quoted(table))]
         if len(parts) > 2:
-            raise UsageError(
-                f"{table} has {len(parts)} parts; it must be a table, or of the form schema.table"
-            )
+            raise UsageError(f"{table} has {len(parts)} parts; it must be TABLE or SCHEMA.TABLE")
         return self._found("" if len(parts) == 1 else parts[0], parts[-1])
 
     @abstractmethod
@@ -361,7 +359,7 @@ class DatabaseTarget:
         """Fill the table within a transaction; return its size in bytes, if known."""
         place, execute = database.find(self.address.table), database.connection.execute
         if place.kind == "view":
-            raise OutputExists(f"{self.label} is not a writable table: choose another")
+            raise OutputExists(f"{self.label} is not a writable table: choose another table")
         if place.kind and not (self.overwrite or self.append):
             raise OutputExists(
                 f"{self.label} exists. Choose another table, or pass --overwrite to replace it, or "

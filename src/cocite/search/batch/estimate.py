@@ -188,11 +188,11 @@ def _compare(index: Searcher) -> None:
 def _chosen(index: Searcher, nodes: Iterable[object] | None, side: str | None) -> Ids:
     names, sides = index.nodes, index.nodes.sides
     if side is not None and sides is None:
-        raise UsageError(f"{index.stored.store.path} is not bipartite: omit side")
+        raise UsageError(f"{index.stored.store.path} is not bipartite: omit --side (side=...)")
     if nodes is None:
         return np.array(sides.named(side) if sides else range(len(names)), np.uint32)
     if isinstance(nodes, str):
-        raise UsageError("nodes is a single text; give a list of names")
+        raise UsageError("nodes is a single string; pass a list of names")
     named = list(nodes)
     if sides is not None and side is not None:
         named = [sides.name(side, text_of(name)) for name in named]

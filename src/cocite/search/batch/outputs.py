@@ -49,9 +49,9 @@ def chosen_output(
     """
     if to is None:
         if output is None:
-            raise UsageError("name an output with --output (output=) or --to (to=)")
+            raise UsageError("an output is required: pass --output (output=) or --to (to=)")
         if append:
-            raise UsageError("--append needs a database table: name it with --to")
+            raise UsageError("--append needs a database table: pass it with --to")
         return output_of(output, kind, safe), Path(output)
     if output is not None or kind is not None:
         raise UsageError(
@@ -67,7 +67,7 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool 
     """
     name = os.fspath(path)
     if is_address(name):
-        raise UsageError("a database is not a file: name it with --to (to=), not --output")
+        raise UsageError("a database is not a file: pass it with --to (to=), not --output")
     if kind is None:
         found = os.path.splitext(name)[1].removeprefix(".")
         kind = "folder" if name.endswith(os.sep) else found
@@ -75,7 +75,7 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool 
             endings = ", ".join(f".{each}" for each in OUTPUTS if each not in _FOLDERS)
             raise UsageError(
                 f"{name} ends in {os.path.splitext(name)[1]!r}; it must end in one of {endings}, "
-                "or in / for a folder with one file per page. Or name the format with "
+                "or in / for a folder with one file per page. Or set the format with "
                 "--output-format (kind=)"
             )
     if kind not in OUTPUTS:

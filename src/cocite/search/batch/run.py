@@ -235,7 +235,7 @@ class Batch:
         self.kept.__exit__(kind, error, trace)
         if isinstance(error, KeyboardInterrupt):
             error.add_note(
-                f"the hits of {self.done:,} of {self.nodes:,} nodes are kept in "
+                f"the hits of {self.done:,} of {self.nodes:,} nodes are saved in "
                 f"{self._building.path}: repeat the command to continue"
             )
         self._building.__exit__(kind, error, trace)
@@ -483,7 +483,7 @@ class HitStream:
             kinds = ", ".join(kind for kind in OUTPUTS if output_of("-", kind).streams)
             raise UsageError(
                 f"{self.output.kind} cannot be written to a pipe: choose one of {kinds} with "
-                "--output-format (kind=), or name a file"
+                "--output-format (kind=), or write to a file"
             )
         self.work = Work(index, k, **options)
 
@@ -513,6 +513,6 @@ class HitStream:
             with closing(self.work.pieces([range(nodes)], first)) as found:
                 pieces = list(found)
         except DamagedShard as damaged:
-            damaged.add_note("Or name a file as output, which is made without it")
+            damaged.add_note("Or write to a file, which omits the damaged shard")
             raise
         return self.work.pages(rows_of(pieces, nodes, self.work.words), slice(nodes), first)

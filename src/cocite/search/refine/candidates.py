@@ -69,7 +69,7 @@ class Level:
     ) -> Level:
         """Create a query's level; raises :class:`UsageError` if the query cannot be refined."""
         if stored.drafted:
-            raise UsageError("refined answers need pages of the graph: omit refine for a draft")
+            raise UsageError("refined answers need a page of the graph, not a draft: omit refine")
         refuse_evidence(stored.parts, settings)
         return cls(DEFAULT_TARGET if target is None else target, confidence, above)
 
@@ -144,7 +144,7 @@ def decay_of(part: StoredPart, settings: WholeSettings) -> float:
     if own[MEETING_WEIGHT] != MEETING_WEIGHT.default:
         raise UsageError(
             f"meeting_weight is {own[MEETING_WEIGHT]!r}, but refined answers of simrank support "
-            "only a decay: give one, or omit the refinement (--refine, --target-error)"
+            "only a decay: pass a decay, or omit the refinement (--refine, --target-error)"
         )
     return own[DECAY]
 

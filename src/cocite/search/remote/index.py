@@ -199,8 +199,7 @@ class RemoteShards:
     def refuse(self, what: str, instead: str) -> NoReturn:
         """Raise :class:`UsageError` for a query with many nodes."""
         raise UsageError(
-            f"servers of samples answer single queries only; for {what}, use whole files "
-            f"({instead})"
+            f"sample servers answer single queries only; for {what}, use whole files ({instead})"
         )
 
     def ask(self, whole: Scorer, request: ShardRequest) -> tuple[Scorer, Answered]:

@@ -330,7 +330,7 @@ class ReplicaSet:
                 return sum(alive)
             if late:
                 raise ResourceError(
-                    f"none of {self.shards} servers of samples has started within {seconds:g} s: "
+                    f"none of {self.shards} sample servers has started within {seconds:g} s: "
                     f"{self._servers[0][0].fault}. Check the nodes with cocite cluster status"
                 )
             time.sleep(_SLICE)

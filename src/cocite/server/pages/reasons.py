@@ -19,7 +19,7 @@ _HOW = {
     "in": ("links to both", "leads to both in {} links"),
     "out": ("is linked to by both", "is led to by both in {} links"),
 }
-_EITHER = "is linked with both", "leads to both in {} links, taken either way"
+_EITHER = "is linked with both", "leads to both in {} links, in either direction"
 """Descriptions of a page that is one link, or several links, away from both."""
 Said = list[str | dict[str, Any]]
 """A sentence: texts and page names."""
@@ -120,7 +120,7 @@ def said_of(reason: Reason, a: dict[str, Any], b: dict[str, Any], measure: str) 
     links, steps = reason.links, reason.steps
     forth, back = reason.path_a, reason.path_b
     if links == NO_LINKS:
-        return ["a word of both"]
+        return ["a word in both texts"]
     if steps:
         return [_HOW.get(links, _EITHER)[steps > 1].format(steps)]
     if len(back) == 2:  # the last step of a walk from a

@@ -97,8 +97,8 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
     """
     if means.external:
         raise UsageError(
-            f"external: the layout {part.layout} uses the disk automatically when memory is "
-            "short; omit the option, or give less --memory"
+            f"--out-of-core (external=True) does not apply to the layout {part.layout}, which "
+            "uses the disk when memory is short: omit --out-of-core, or lower --memory"
         )
     threads, memory, blocks = means.threads, means.memory, means.blocks
     nodes = links.nodes

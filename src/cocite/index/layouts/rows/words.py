@@ -130,7 +130,9 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Word
 
     for node, text in texts_of(path, names, stranger=count_unknown):
         if node in seen:
-            raise InputError(f"{path} has two texts for {names.name(node)!r}; a page can have one")
+            raise InputError(
+                f"{path} has two texts for {names.name(node)!r}; a page can have only one"
+            )
         counts = Counter(words_in(text))
         pairs = np.empty((len(counts), 2), np.uint32)
         pairs[:, 0] = [ids.setdefault(word, len(ids)) for word in counts]
@@ -145,7 +147,9 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Word
     if strangers:
         many, first = strangers.total(), next(iter(strangers))
         subject = f"{many:,} texts in {path} are" if many > 1 else f"a text in {path} is"
-        _log.warning(f"{subject} not for a page of the graph and ignored, for example {first!r}")
+        _log.warning(
+            f"{subject} ignored, because the graph has no page with the name, for example {first!r}"
+        )
     words = sorted(ids, key=str.encode)
     numbers = np.empty(len(words), np.uint32)
     numbers[[ids[word] for word in words]] = np.arange(len(words), dtype=np.uint32)
@@ -260,9 +264,9 @@ class TextBuilder(WholeBuilder):
         kept = (counted.held >= settings[MIN_DF]) & (counted.held <= settings[MAX_DF] * texts)
         if not kept.any():
             raise InputError(
-                f"no word of two or more letters is in at least {settings[MIN_DF]:,} of the "
-                f"{texts:,} texts and in at most a fraction of {settings[MAX_DF]:.4g} of them: "
-                "nothing to compare. Choose another --min-df or --max-df"
+                f"there are no words to compare in the {texts:,} texts: no word of two or more "
+                f"letters satisfies both --min-df {settings[MIN_DF]:,} and --max-df "
+                f"{settings[MAX_DF]:.4g}. Choose another --min-df or --max-df"
             )
         return kept
 

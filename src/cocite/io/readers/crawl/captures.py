@@ -127,14 +127,14 @@ class Captures:
         number = self.capture(PAGE, url, at, leads, parsed["title"])
         for tag, main, where, written in parsed["links"]:
             if TAGS[tag] not in self._chosen.link_tags:
-                self._others[f"by {TAGS[tag]}, which are not asked for"] += 1
+                self._others[f"by {TAGS[tag]}, which were not requested"] += 1
             elif self._chosen.links == "main" and not main:
                 self._others["in navigation"] += 1
             elif where is None or len(where) > _LONGEST:
                 self._others["malformed"] += 1
                 self._job.report(url, "malformed", written, "")
             elif not is_web(where):
-                self._others["to no web page (mailto: and so on)"] += 1
+                self._others["to addresses that are not web pages (mailto: and so on)"] += 1
             else:
                 shown = written.translate(_NO_CONTROLS)[:_LONGEST] if self._reported else ""
                 self._write(1, f"{number}\t{tag}\t{rules.name(where)}\t{shown}\n")
@@ -199,7 +199,7 @@ class Captures:
         elif status == 304:
             self.capture(REVISIT, url, at)
         else:
-            self.left_out["error of a server, or no answer to show"] += 1
+            self.left_out["server error, or response without a page"] += 1
             self.capture(ERROR, url, at)
         return True
 
@@ -288,8 +288,8 @@ class Captures:
                 f"{self.found.file}{self.rules.advice}"
             )
         for (url,) in self._job.streamed("reading.lost", "url"):
-            self.left_out["listed pages that are not there"] += 1
-            self._job.report(url, "listed, and not there", "", "")
+            self.left_out["listed pages that are missing"] += 1
+            self._job.report(url, "listed, but missing", "", "")
 
     def _join(self) -> None:
         """Create the table ``joined`` of links; ``what`` is '' if the target is a page."""
@@ -322,7 +322,7 @@ class Captures:
         found, others, external = self.found, self._others, self._chosen.keep_external
         words = {
             "external": self.rules.external.partition(" (")[0] if external else self.rules.external,
-            "file": "to files that are no pages",
+            "file": "to files that are not pages",
             "broken": "broken",
             "everywhere": "to pages that all pages link to",
             "unlisted": "to pages that are not listed",

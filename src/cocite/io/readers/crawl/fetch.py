@@ -100,7 +100,7 @@ class Fetcher:
         """Fetch one page as soon as its host may be contacted."""
         rules = await self._rules_of(url, run)
         if rules is None:
-            return Fetched(url, _now(), None, "its host has no robots.txt that can be read")
+            return Fetched(url, _now(), None, "the robots.txt of its host cannot be read")
         if not rules.can_fetch(url, "cocite"):
             return Fetched(url, _now(), None, "robots.txt forbids it")
         asked = rules.crawl_delay("cocite") or 0.0
@@ -237,7 +237,7 @@ class _FetchRun:
         except TimeoutError:
             late = [*self._busy.values(), *(u for e in self._waiting.values() for u, _ in e)]
             for url in filter(None, late):
-                self.found.put(Fetched(url, _now(), None, "the time of the run was over"))
+                self.found.put(Fetched(url, _now(), None, "the time limit of the run was reached"))
 
     def _begin(self, group: asyncio.TaskGroup, host: str) -> None:
         self._busy[host] = ""
@@ -304,8 +304,8 @@ def _read(job: Job) -> Read:
 
 READER = FormatReader(
     "a sitemap or a list of URLs",
-    "a sitemap, an index of sitemaps, or a list of URLs, one per line: pages to fetch (--fetch), "
-    "or to read from a folder or archive (--pages)",
+    "a sitemap, a sitemap index, or a list of URLs, one per line: pages to fetch (--fetch), or "
+    "to read from a folder or archive (--pages)",
     _read,
     together=True,
     takes=("fetch",),

@@ -94,8 +94,8 @@ def read_listed(
         found = None if source.path is None else _there(source.path.with_name(name))
         if found is None:
             raise InputError(
-                f"{source.label} is an index of sitemaps, and {url} is missing. Put that sitemap "
-                f"next to the index, as {name}"
+                f"{source.label} is a sitemap index, and its sitemap {url} is missing. Put that "
+                f"sitemap next to {source.label}, as {name}"
             )
         _add_file(Source(found), listed, base, skip)
     return listed

@@ -350,7 +350,7 @@ def _page(record: Record, captures: Captures) -> HtmlPage | None:
         written, at = response.url, response.at
     url, at = _url(written), at.strip().rstrip("Zz")
     if url is None:
-        captures.left_out["record that is of no web page (dns: and so on)"] += 1
+        captures.left_out["record that is not a web page (dns: and so on)"] += 1
         return None
     if response is not None:
         if captures.is_no_page(response.message, url, at):

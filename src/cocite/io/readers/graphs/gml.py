@@ -69,6 +69,6 @@ def _read_gml(job: Job) -> Read:
 
 READER = FormatReader(
     "GML",
-    "GML; nodes are named by their labels if all have one of their own, else by their ids",
+    "GML; nodes are named by their labels if every node has a unique label, otherwise by their ids",
     _read_gml,
 )

@@ -67,7 +67,7 @@ def _listed(value: Any) -> list[Any]:
 NODE_LINK_READER = FormatReader(
     "JSON of nodes and links",
     "JSON of nodes and links (NetworkX, d3); nodes are named by their labels (label, name or "
-    "title) if all have one of their own, else by their ids",
+    "title) if every node has a unique label, otherwise by their ids",
     _read_node_link,
 )
 
@@ -175,8 +175,8 @@ class _Columns:
             numbers = [key for key in self._keys if not key.isdecimal() or int(key) < 1]
             if numbers:
                 raise UsageError(
-                    f"{job.source.label} has lists, whose elements are numbered from 1; "
-                    f"{numbers[0]!r} is not a number"
+                    f"{job.source.label} contains lists: choose their elements by number, from "
+                    f"1; {numbers[0]!r} is not a number"
                 )
         else:
             optional = shape.cited if shape else ""
@@ -210,8 +210,8 @@ class _Columns:
 
     def note(self, unnamed: int) -> str:
         """Return a note on how rows were read; ``unnamed`` targets had no name."""
-        text = f"{' and '.join(self.asked[:2])} are the link"
-        text += f" and {self.asked[2]} its weight" if self._weighted else ""
+        text = f"links from {self.asked[0]} to {self.asked[1]}"
+        text += f", with the weight {self.asked[2]}" if self._weighted else ""
         return text + (f", {unnamed:,} without a name are skipped" if unnamed else "")
 
     def _cells(self, value: Any) -> list[Any]:

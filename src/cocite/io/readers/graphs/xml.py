@@ -43,8 +43,8 @@ def parse_xml(text: bytes, label: str) -> Element:
 
     def refuse(*what: Any) -> int:
         raise InputError(
-            f"{label}:{parser.CurrentLineNumber}: the document has entities or default attributes, "
-            "which cocite does not read. Write it without them"
+            f"{label}:{parser.CurrentLineNumber}: the document has entities or default "
+            "attributes, which cocite does not read. Write the document without them"
         )
 
     parser.buffer_text = True
@@ -87,9 +87,7 @@ class _Weights:
     def check(self) -> None:
         if self.asked and not self.drawn and not self.defaults:
             names = ", ".join(map(repr, self._names)) or "none"
-            raise UsageError(
-                f"{self._label} has no attribute {self.asked!r} of links; it has {names}"
-            )
+            raise UsageError(f"{self._label} has no link attribute {self.asked!r}; it has {names}")
 
     def of(self, values: Iterable[tuple[str, str]]) -> str:
         """Return a link's weight from its (key, value) pairs, or the default."""
@@ -109,8 +107,8 @@ def _read_graphml(job: Job) -> Read:
     weights = _Weights(job, links)
     for hyperedge in root.iter("hyperedge"):
         raise InputError(
-            f"{job.source.label}:{line_of(hyperedge)}: a hyperedge, with more than two nodes; "
-            "cocite reads links between two nodes"
+            f"{job.source.label}:{line_of(hyperedge)}: a hyperedge joins more than two nodes; "
+            "cocite reads only links between two nodes"
         )
     for node in root.iter("node"):
         of_node = [(named.get(data.get("key", "")), data.text) for data in node.iterfind("data")]
@@ -151,12 +149,13 @@ def _read_gexf(job: Job) -> Read:
 
 READER = FormatReader(
     "GraphML",
-    "GraphML; nodes are named by their labels (label, name or title) if all have one of their "
-    "own, else by their ids",
+    "GraphML; nodes are named by their labels (label, name or title) if every node has a unique "
+    "label, otherwise by their ids",
     _read_graphml,
 )
 GEXF_READER = FormatReader(
     "GEXF",
-    "GEXF (Gephi); nodes are named by their labels if all have one of their own, else by their ids",
+    "GEXF (Gephi); nodes are named by their labels if every node has a unique label, otherwise "
+    "by their ids",
     _read_gexf,
 )

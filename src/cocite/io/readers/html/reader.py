@@ -58,7 +58,7 @@ _SAMPLED = 100
 def _read_folder(job: Job) -> Read:
     if job.source.path is None or not job.source.is_directory:
         raise UnrecognizedInput(
-            f"{job.source.label} is a file. HTML is read as a whole site: name its folder"
+            f"{job.source.label} is a file. HTML is read as a whole site: pass its folder"
         )
     site = Site(job.source.path)
     notes = sum(is_note_name(path) for path in site.files)
@@ -222,8 +222,8 @@ def _read_archive(job: Job) -> Read:
         file = "FILE" if source.path is None else shlex.quote(str(source.path))
         packed = f" (packed by {source.packed})" if source.packed else ""
         raise UnrecognizedInput(
-            f"{source.label} is a {kind} archive{packed} without a site of HTML pages. Unpack it, "
-            f"and name the files with links: {command} {file}"
+            f"{source.label} is a {kind} archive{packed} without a site of HTML pages. Unpack "
+            f"the archive, and pass the files with links: {command} {file}"
         )
     site = Site(folder)
     site.left_out += unpacked.left_out
@@ -318,9 +318,10 @@ class _Unpacked:
         self._names += sum(_NAME + sys.getsizeof(name) for name in names)
         if self._names > self._most_names:
             raise ResourceError(
-                f"{self._job.source.label} has too many members for the memory: {self._members:,} "
-                f"files so far, and names may take {format_size(self._most_names)}, a quarter of "
-                "the limit. Raise it with --memory"
+                f"{self._job.source.label} has too many members for the memory: "
+                f"{self._members:,} files so far, and names may take "
+                f"{format_size(self._most_names)}, a quarter of the limit. Raise the limit with "
+                "--memory"
             )
 
     def finish(self) -> Path:
@@ -373,8 +374,8 @@ def _in_zip(job: Job) -> Iterator[TarMember]:
     stage, done = "unpacking " + job.source.short, 0
     if job.source.path is None or job.source.is_pipe or job.source.packed:
         raise UnrecognizedInput(
-            f"{job.source.label} is a zip archive, which cannot be read as a stream: name the "
-            "file, without further compression"
+            f"{job.source.label} is a zip archive, which cannot be read as a stream: pass the "
+            "file itself, without further compression"
         )
     with zipfile.ZipFile(job.source.path) as archive:
         for entry in archive.infolist():

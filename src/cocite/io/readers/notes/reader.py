@@ -37,7 +37,7 @@ _OTHERS = {
     vault.AMBIGUOUS: "that could lead to several notes (the nearest is used)",
     vault.FILE: "to files that are not notes",
     vault.EXTERNAL: "to other sites",
-    vault.NO_PAGE: "to no web page (mailto: and so on)",
+    vault.NO_PAGE: "to addresses that are not web pages (mailto: and so on)",
     vault.BROKEN: "broken",
 }
 
@@ -45,7 +45,7 @@ _OTHERS = {
 def _read_folder(job: Job) -> Read:
     if job.source.path is None or not job.source.is_directory:
         raise UnrecognizedInput(
-            f"{job.source.label} is a file. Notes are read together: name their folder. For a "
+            f"{job.source.label} is a file. Notes are read together: pass their folder. For a "
             "note that is not in the folder yet: cocite related FOLDER --draft FILE.md"
         )
     site = Site(job.source.path, lambda path: is_note_name(path) and not path.startswith(_BACKUPS))
@@ -66,8 +66,8 @@ def _read_folder(job: Job) -> Read:
 
 READER = FormatReader(
     "a folder of Markdown notes",
-    "a folder of Markdown notes: a vault of Obsidian, Foam or Logseq, sources of Hugo, Jekyll or "
-    "MkDocs",
+    "a folder of Markdown notes: an Obsidian, Foam or Logseq vault, or Hugo, Jekyll or MkDocs "
+    "sources",
     _read_folder,
     streams=False,
     columns=False,
