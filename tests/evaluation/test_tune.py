@@ -181,7 +181,10 @@ def test_run_goes_on(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_plan_without_time_is_left_out(graph: Graph) -> None:
     found = cocite.tune(graph, time=0.001, **FEW)
     assert found.best.name == "fusion both"
-    said = r"round 1 of 3 must end at 40% of the time limit, .* of 0.0 s: (\d+) of its (\d+) candidates are"
+    said = (
+        r"round 1 of 3 must end at 40% of the time limit, .* of 0.0 s: (\d+) of its (\d+) "
+        "candidates are"
+    )
     assert re.match(said, found.notes[0])
     assert "allow more with --time" in found.notes[0]
     assert len(found.tried) < len(cocite.tune(graph, **FEW).tried)

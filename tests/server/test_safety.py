@@ -84,7 +84,10 @@ def test_keys_are_read_again(server: Server, keys: tuple[Path, str]) -> None:
     other, line = new_key("other")
     before = file.read_text()
     try:
-        for content, says in (("nonsense\n", "keeping the old keys"), (f"{line}\n", "keys reloaded")):
+        for content, says in (
+            ("nonsense\n", "keeping the old keys"),
+            (f"{line}\n", "keys reloaded"),
+        ):
             file.write_text(content)
             said = len(server.log)
             os.kill(server.process.pid, signal.SIGHUP)
