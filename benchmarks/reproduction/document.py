@@ -33,7 +33,7 @@ rows say so. `--document` prints the stored results. `--write` stores new result
 `benchmarks/results/reproduction.json` and regenerates this page.
 
 * Sampled results are means over six seeds. Each seed draws its own walks and 400 queries (2,000 on
-  cora, all pages on polblogs). Sweeps of a setting use a quarter of these queries, at least 125.
+  cora, all pages on polblogs). Parameter sweeps use a quarter of these queries, but at least 125.
 * `±` is the half-width of the 95% confidence interval (Student's t). Differences are computed per
   seed, with their interval in brackets.
 * Times are CPU times of one thread on a shared, busy machine. Compare ratios.

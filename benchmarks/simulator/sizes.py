@@ -35,7 +35,7 @@ IDS = 2**32 - 1
 """As many nodes has a graph at most; the rows of more reckon with ids twice as wide."""
 SAMPLES = 100
 WEATHER = Weather(stragglers=0.02, slower=1.5, lifetime=30 * 86400, repair=600.0)
-"""A machine fails once a month, and one in fifty is slower by half."""
+"""A machine fails once a month, and one in fifty takes 1.5 times as long."""
 _GROUP = 16
 _FROM_DISK = 1.4
 """Times the work in memory, where samples walk together (``docs/architecture.md``)."""

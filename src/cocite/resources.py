@@ -47,7 +47,9 @@ _SIZE = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([kmgt]i?|)b?\s*", re.IGNORECASE
 
 
 def parse_size(text: str | int) -> int:
-    """Parse ``600MB``, ``1.5 GiB``, ``4g`` or bytes; raises :class:`UsageError`, also for zero."""
+    """Parse a size: ``600MB``, ``1.5 GiB``, ``4g`` or a number of bytes; raises :class:`UsageError`
+    if it is invalid or below 1 byte.
+    """
     match = _SIZE.fullmatch(str(text))
     unit = match[2].lower() if match else ""
     size = float(match[1]) * (_UNITS | _BINARY_UNITS)[unit] if match else 0.0

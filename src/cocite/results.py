@@ -109,7 +109,7 @@ def markdown(table: ResultRows) -> str:
     """Return a table in GitHub's Markdown.
 
     URLs become links; if all nodes are URLs, titles become the link texts. Markdown and HTML are
-    escaped, floats have four digits, and missing values are blank.
+    escaped, floats are rounded to four significant digits, and missing values are blank.
     """
     titles, rows = list(table.titles), [[plain(value) for value in row] for row in table.rows]
     node = next((titles.index(name) for name in _NODES if name in titles), -1)

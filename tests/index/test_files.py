@@ -225,7 +225,7 @@ def test_layouts_of_samples_declare_what_the_document_says(layout: str) -> None:
     declared["in.samples-FFFFFF"] = SHARD_FORM
     documented = tables()["Parts of samples"]
     if layout == "trees":
-        documented |= tables()["Positions (layout `trees`)"]
+        documented |= tables()["Positions (`trees` layout)"]
     assert documented == declared
 
 
@@ -233,7 +233,7 @@ def test_no_table_of_the_document_is_forgotten() -> None:
     assert {heading for heading, files in tables().items() if files} == {
         *DECLARED,
         "Parts of samples",
-        "Positions (layout `trees`)",
+        "Positions (`trees` layout)",
     }
 
 

@@ -1,4 +1,4 @@
-"""The layout ``links``: the graph from both ends, in the same bytes whatever made them."""
+"""The ``links`` layout: the graph from both ends, in the same bytes whatever made them."""
 
 from itertools import pairwise
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The layout ``nearest``: the same bytes in any memory, from strips of ids, from scratch files."""
+"""The ``nearest`` layout: the same bytes in any memory, from strips of ids, from scratch files."""
 
 from pathlib import Path
 from typing import Any

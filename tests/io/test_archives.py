@@ -146,7 +146,7 @@ def test_nothing_is_written_outside(tmp_path: Path) -> None:
     assert list((tmp_path / "away").iterdir()) == []
     assert source_of(graph)["left_out"] == {
         "file in the archive with the path of another": 2,
-        "name in the archive that leads outside": 3,
+        "path outside the archive": 3,
         "no file": 1,
     }
     home, again, latest = "index.html", "again.html", "v2/index.html"
@@ -257,7 +257,7 @@ def test_links_are_other_names_within_the_archive(tmp_path: Path) -> None:
         ),
     )
     assert source_of(graph)["left_out"] == {
-        "symbolic link that leads out of the folder": 2,
+        "symbolic link to a target outside the folder": 2,
         "broken symbolic link": 5,
     }
     assert set(links(graph)) == {("index.html", "d/index.html"), ("d/index.html", "index.html")}

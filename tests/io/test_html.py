@@ -289,7 +289,7 @@ def test_nothing_outside_of_the_folder_is_read(site: MakeFolder) -> None:
     page = "v2/x.html"
     assert found == {("a.html", page), (page, "v2/index.html"), (page, page)}
     assert source["left_out"] == {
-        "symbolic link that leads out of the folder": 1,
+        "symbolic link to a target outside the folder": 1,
         "broken symbolic link": 2,
         "no file": 1,
     }

@@ -253,7 +253,7 @@ def test_nothing_outside_is_read(site: MakeFolder, tmp_path: Path) -> None:
     found, source = read(folder)
     assert found == {("a", "real/c"), ("b", "real/c")}
     assert source["others"] == {"broken": 4}
-    assert source["left_out"] == {"symbolic link that leads out of the folder": 2}
+    assert source["left_out"] == {"symbolic link to a target outside the folder": 2}
     assert source["pages"] == 3
 
 

@@ -144,7 +144,8 @@ def _stores(folder: Path) -> dict[str, tuple[Path, dict[str, Make]]]:
         cocite.merge([folder / "a", folder / "b"], place / "x")
         return bytes_of(place / "x")
 
-    return found | {f"piece {name}": (folder / name, {"merge": merge}) for name in ("a", "b")}
+    both = (("first", "a"), ("second", "b"))
+    return found | {f"{n} index to merge": (folder / at, {"merge": merge}) for n, at in both}
 
 
 def _verified(store: Path, folder: Path) -> object:

@@ -71,14 +71,14 @@ _PIECES = [
 _MANY = ["related-all", "@given.index", "-k", "4", "-o"]
 OPERATIONS: dict[str, Operation] = {
     "ingest": Operation("x.graph", ["ingest", "@new.tsv", "-o", "@x.graph"]),
-    "ingest anew": Operation(
+    "ingest --overwrite": Operation(
         "x.graph",
         ["ingest", "@new.tsv", "-o", "@x.graph", "--overwrite"],
         [["ingest", "@old.tsv", "-o", "@x.graph"]],
     ),
     "index": Operation("x.index", _INDEX),
     "index, several parts": Operation("x.index", ["index", "@old.graph", "-o", "@x.index"]),
-    "index anew": Operation(
+    "index --overwrite": Operation(
         "x.index", ["index", "@new.graph", *_INDEX[2:], "--overwrite"], [_INDEX]
     ),
     "refresh": Operation(
@@ -86,13 +86,13 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "merge": Operation("x.index", ["merge", "@one.index", "@two.index", "-o", "@x.index"], _PIECES),
     "rank, a table": Operation("r.csv", ["rank", "@old.graph", "-o", "@r.csv"]),
-    "rank, an array": Operation(
+    "rank --overwrite, an array": Operation(
         "r.npy",
         ["rank", "@new.graph", "-o", "@r.npy", "--overwrite"],
         [["rank", "@old.graph", "-o", "@r.npy"]],
     ),
     "related-all, lines": Operation("r.jsonl", [*_MANY, "@r.jsonl"]),
-    "related-all, a table anew": Operation(
+    "related-all --overwrite, a table": Operation(
         "r.parquet",
         [*_MANY, "@r.parquet", "--overwrite"],
         [[*_MANY[:2], "-k", "2", "-o", "@r.parquet"]],

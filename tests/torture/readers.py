@@ -49,7 +49,7 @@ def trouble_readers(given: Given) -> dict[str, Row]:
 
 def _replaced(given: Given) -> Row:
     chance, row = random.Random(given.seed), Row()
-    told = prepared(OPERATIONS["index anew"], given.folder / "readers")
+    told = prepared(OPERATIONS["index --overwrite"], given.folder / "readers")
     older = Operation("x.index", [told.operation.command[0], "@old.graph"])
     older = Operation("x.index", [*older.command, *told.operation.command[2:]])
     known = [_answers(path / "x.index", None) for path in (told.before, told.after)]

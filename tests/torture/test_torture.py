@@ -22,7 +22,7 @@ from tests.torture.results import Given, Row
 SHARES = {"arrays": 0.003, "facts": 0.0004}
 """Of all cases of a kind: some forty."""
 FEW = {
-    "full": ("anew", 0.15),
+    "full": ("--overwrite", 0.15),
     "killed": ("refresh", 0.003),
     "planted": ("", 0.02),
     "readers": ("", 0.01),
@@ -136,7 +136,7 @@ def test_the_document_has_all_promises_and_lost_nothing() -> None:
 def test_every_operation_has_a_case_however_little_time_there_is() -> None:
     found = run(["power"], share=1, seed=3, seconds=0, only="rank")["power"]
     assert {name: row.injected for name, row in found.items()} == dict.fromkeys(
-        ("rank, a table", "rank, an array"), 1
+        ("rank, a table", "rank --overwrite, an array"), 1
     )
 
 

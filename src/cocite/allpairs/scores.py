@@ -59,7 +59,7 @@ _DIVERGED, _STANDSTILL = 1e6, 20
 class ExactConvergence:
     """How an iteration ended. All errors bound the largest entry of |S - S*|.
 
-    ``change`` is the largest change of an entry in the last sweep. More sweeps reduce
+    ``change`` is the largest change of an entry in the final sweep. More sweeps reduce
     ``iteration_error``, double precision reduces ``rounding_error``, and a smaller threshold
     reduces ``pruning_error``. ``converged`` says whether their sum, ``error_bound``, is within the
     requested accuracy; ``reason`` is why the iteration ended.
@@ -99,7 +99,7 @@ class Bounds:
     def left(self, sweeps: int, made: ExactSweep, pruned: float) -> tuple[float, float, str]:
         """Return (iteration error, pruning error, name of the bound) after ``sweeps`` sweeps.
 
-        ``made`` is the last sweep; ``pruned`` is e_k.
+        ``made`` is the latest of these; ``pruned`` is e_k.
         """
         factor = abs(1 - self.omega) / self.omega + self.decay
         change = made.change if math.isfinite(made.change) else math.inf

@@ -60,7 +60,7 @@ class Console:
     as_json: bool = False
 
     def choose(self, arguments: Sequence[str]) -> None:
-        """Apply ``--quiet`` and ``--log-json``, also for errors in other arguments."""
+        """Apply ``--quiet`` and ``--log-json``, so that errors in other arguments heed them."""
         given = set(arguments[: arguments.index("--")] if "--" in arguments else arguments)
         self.quiet, self.as_json = not given.isdisjoint(QUIET), LOG_JSON in given
 

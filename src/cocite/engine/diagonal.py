@@ -167,7 +167,7 @@ class _Making:
         )
 
     def _settle(self, nodes: NDArray[np.uint32], found: NDArray[np.float64], target: float) -> None:
-        """Repeat large moves, because the nodes' residuals may still be large."""
+        """Move the nodes again whose last move was large: their residuals may still be large."""
         moved = found[:, 0] + found[:, 2]
         for round_ in range(_ROUNDS):
             far = np.abs(moved) > target / 4

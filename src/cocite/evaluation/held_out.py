@@ -148,7 +148,9 @@ def _among(values: Pairs, ascending: Pairs) -> NDArray[np.bool_]:
 
 
 def _counted(graph: Graph) -> tuple[int, NDArray[np.int64]]:
-    """Return the number of links to other pages, in total and per page, int64[nodes]."""
+    """Return the number of links between different pages, and int64[nodes]: each page's share of
+    these, in-links plus out-links.
+    """
     degrees = np.diff(graph.in_offsets).astype(np.int64) + graph.out_degrees
     loops = 0
     for targets, sources in _links(graph):

@@ -142,7 +142,7 @@ def judging_resources(
 ) -> Resources:
     """Return the rest of ``means`` for builds and lists, with as many threads as fit.
 
-    Subtracts what the process allocated beyond ``since`` bytes, and ``rows`` bytes for figures.
+    Subtracts what the process allocated beyond ``since`` bytes, and ``rows`` bytes for results.
     ``nodes`` and ``samples`` describe the largest index, ``listed`` is the bytes per node of a
     list. Raises :class:`ResourceError` if not even one thread fits.
     """

@@ -1,4 +1,4 @@
-"""Studies of result quality: tables, figures and output files.
+"""Studies of result quality: tables, example lists and output files.
 
 Methods are sorted by the main figure, best first. For a few pages, the lists of the best methods
 are shown. A report is an HTML page with its tables in .md and .csv files

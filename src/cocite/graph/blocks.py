@@ -228,8 +228,8 @@ class _BlockRows:
 
 
 class LinkFileWriter:
-    """Writer of a graph's link files, node by node: ``add_rows``, then ``add_links``.
-    :func:`link_writer` creates it; afterwards, ``files`` are the manifest's entries.
+    """Writes a graph's link files node by node: ``add_rows``, then ``add_links``. Created by
+    :func:`link_writer`; when its ``with`` block ends, ``files`` has the entries for the manifest.
     """
 
     def __init__(self, out: dict[str, ArrayWriter], degrees: NDArray[np.uint32]) -> None:

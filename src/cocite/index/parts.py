@@ -392,7 +392,7 @@ class WholePart:
         return self._logged if any(self._work.folder.glob(f"{self.plan.prefix}*.log")) else 0
 
     def estimate(self) -> PartEstimate:
-        """Return the layout's estimate."""
+        """Return the layout's cost estimate; for finished files, their size and 0 seconds."""
         if self._files:
             size = sum(entry.nbytes for entry in self._files.values())
             return PartEstimate(size, None, 0.0)

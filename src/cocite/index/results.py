@@ -138,7 +138,7 @@ class BuildDocument(Document):
 
     @classmethod
     def of(cls, work: IndexBuild, cost: BuildReport, output: str) -> Self:
-        """Describe ``work`` after its run."""
+        """Describe the completed build ``work``."""
         options, (_, units, unit) = work.options, work.finished
         steps = cost.live_steps / (work.graph.nodes * cost.units) if cost.live_steps else None
         kept, texts = work.page_filter, StoredIndex.open(output).texts
@@ -208,7 +208,7 @@ class RefreshDocument(Document):
 
     @classmethod
     def of(cls, work: RefreshBuild, report: BuildReport, index: str) -> Self:
-        """Describe ``work`` after its run."""
+        """Describe the completed refresh ``work``."""
         drawn, took = len(work.drawn), (report.seconds, report.bytes)
         current, local = bool(work.already), StoredIndex.open(index).local
         return cls(
@@ -232,7 +232,7 @@ class MergeDocument(Document):
 
     @classmethod
     def of(cls, work: Merge | RangeMerge, seconds: float, index: str) -> Self:
-        """Describe ``work`` after its run."""
+        """Describe the completed merge ``work``."""
         merged, made = list(map(str, work.paths)), StoredIndex.open(index)
         first = None if made.samples is None else made.freshness.numbers.start
         return cls(index, merged, made.nodes, made.samples, first, seconds, made.store.nbytes)

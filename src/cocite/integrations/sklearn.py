@@ -43,7 +43,7 @@ _SLACK = 1e-9
 
 
 class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Transform an adjacency matrix into a sparse graph of nearest pages.
+    """Transforms an adjacency matrix into a sparse graph of nearest pages.
 
     Parameters
     ----------

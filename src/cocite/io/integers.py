@@ -126,7 +126,7 @@ def _read_all(
 
 
 class _Worker:
-    """Parse chunks, one at a time, into a thread's own arrays."""
+    """Parses chunks, one at a time, into a thread's own arrays."""
 
     def __init__(self) -> None:
         from cocite.kernels import integers

@@ -202,7 +202,7 @@ def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:
 
 
 def _checked(rows: Iterable[Any]) -> Iterator[tuple[str, str]]:
-    """Yield (name, title) as text, without incomplete rows."""
+    """Yield (name, title) as text; skip incomplete rows."""
     for row in rows:
         if not isinstance(row, Sequence) or isinstance(row, str | bytes) or len(row) != 2:
             raise UsageError(f"{row!r} is not a name and its title: {_ALLOWED}")

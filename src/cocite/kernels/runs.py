@@ -126,7 +126,7 @@ def _run_end(member: Any, joined: Any, at: Any) -> Any:
 
 @helper
 def _alone_end(met: Any, at: Any) -> Any:
-    """Return where the run of nodes without a meeting that begins with node ``at`` ends."""
+    """Return the end of the run of nodes that begins at node ``at`` and meets no other node."""
     end = at + 1
     size = min(np.int64(met.size), at + _MOST)
     while end < size and met[end] == _ZERO8:

@@ -1,7 +1,8 @@
 """Fingerprint trees: laid out in dendrogram order, and queried for the first meetings of nodes.
 
-A tree is laid out depth first, children by ascending (label, node). Each member has the label that
-joins it to the previous one, 0 at the start of a tree. The first meeting is a range maximum:
+A tree is laid out in depth-first order, children by ascending (label, node). Each member has the
+label that joins it to the previous one, 0 at the start of a tree. The first meeting is a range
+maximum:
 
     tau(u, v) = max label[i]  for  position(u) < i <= position(v),   none if a label there is 0
 

@@ -100,7 +100,7 @@ def answers(
     """Find the best k hits of some nodes, each with score, standard error and interval.
 
     ``table`` and ``weights`` are those of ``trees.gather``. ``worth`` float64[2, 256] is the weight
-    of each meeting time, and an upper bound on it (walks without a meeting may meet later).
+    of each meeting time, and an upper bound on it (walks that have not met may meet later).
     ``scratch`` is sums uint64[nodes], or [nodes + 1] for packed trees, used uint32[2 nodes + 1],
     the marks and eights of packed trees, all zeros before and after, and the ``progress`` of
     ``trees.gather`` with a fourth word, the current row. ``numbers`` float64[7] is (minimum score

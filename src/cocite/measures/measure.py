@@ -44,7 +44,7 @@ class Measure:
     With ``own_links``, a page without links in the query's direction has no hits. A measure of
     ``texts`` uses no links; its direction is NO_LINKS.
 
-    ``reader`` is the class for the layout ``links``, as ``module:class``. ``chooses`` selects
+    ``reader`` is the class for the ``links`` layout, as ``module:class``. ``chooses`` selects
     interdependent layouts and settings. A blend is the weighted mean of its ``parts``
     (``measures/blend.py``).
     """

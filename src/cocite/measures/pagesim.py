@@ -55,7 +55,7 @@ DECAY_PER = Setting(
 NORMALIZED = Setting(
     "normalized",
     False,
-    "divide a score by the geometric mean of both pages' scores with themselves",
+    "divide a score by the geometric mean of both pages' self-similarities",
     late=True,
 )
 MOST_STEPS = Setting(

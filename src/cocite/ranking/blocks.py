@@ -88,7 +88,7 @@ class CoreLinks(ABC):
         scale(z, factor)
 
     def fetch(self, z: NDArray[Any]) -> None:
-        """Copy the values of the last sweep to ``z`` from wherever they are."""
+        """Copy the values of the previous sweep to ``z`` from wherever they are."""
         return
 
     def replaced(self, z: NDArray[Any]) -> None:
@@ -97,10 +97,11 @@ class CoreLinks(ABC):
 
 
 class MemoryBlock:
-    """Links in memory to ``rows`` of a core and to dangling nodes.
+    """The links to ``rows`` of the core and to dangling nodes, in memory.
 
-    ``links`` are the offsets, sources, and weights or an empty array of all nodes in ``number``.
-    ``lost`` counts the links from nodes outside the core.
+    ``links`` contains the offsets, sources and weights of the in-links of all nodes in ``number``;
+    the weights are empty if the graph is unweighted. ``lost`` counts the links from nodes outside
+    the core.
     """
 
     def __init__(

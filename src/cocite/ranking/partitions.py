@@ -1,7 +1,7 @@
 """PageRank on a partitioned graph, whose blocks exchange values at their borders.
 
     sweep        all blocks at once add what their rows receive from sources above, with the values
-                 of the last sweep; then one block after another, ascending, adds what its rows
+                 of the previous sweep; then one block after another, ascending, adds what its rows
                  receive from sources below, with the values of this sweep
     message      the values at the border of two blocks (``engine/partitions.py``)
 
@@ -103,7 +103,7 @@ class RankBlock(BorderWorker):
             np.multiply(self._z, np.float64(factor), out=self._z, casting="same_kind")
 
     def above(self) -> None:
-        """Begin a sweep: add what rows receive from above, using the last sweep's values."""
+        """Begin a sweep: add what rows receive from above, using the previous sweep's values."""
         self._so_far = np.zeros(self._links.loops.size)
         self._links.collect_above(self._z, self._so_far)
 
@@ -259,7 +259,7 @@ class PartitionedLinks(CoreLinks):
         self._factor = 1.0
 
     def _settle(self, block: int) -> None:
-        """Deliver the values that blocks above sent to a block in the last sweep."""
+        """Deliver the values that blocks above sent to a block in the previous sweep."""
         sent = [self._sent[o][block] if o > block else None for o in range(self.blocks)]
         self._crew.call(block, "settle", self._factor, *sent)
 
@@ -323,7 +323,7 @@ class PartitionedLinks(CoreLinks):
             scale(z, factor)
 
     def fetch(self, z: NDArray[Any]) -> None:
-        """Copy the values of the last sweep to ``z``. Lost workers restart from these."""
+        """Copy the values of the previous sweep to ``z``. Lost workers restart from these."""
         _retried(self._crew, lambda: self._bring(z), self._restore)
         self._log = []
 

@@ -7,7 +7,7 @@ error, and every eighth sweep is followed by an extrapolation. On web graphs in 
 takes a quarter to a third of the passes of power iteration.
 
 Large graphs are swept in two halves, which two threads may run in parallel. Each uses the other's
-values from the last sweep. If links carry too much of the eighth sweep's change from the first half
+values from the previous sweep. If too much of the eighth sweep's change passes from the first half
 to the second, later sweeps are not split. The decision depends only on the graph. Source:
 Haveliwala, *Efficient computation of PageRank*, section 3.2; Lee, Golub, Zenios 2003 (the core).
 """
@@ -49,7 +49,9 @@ _GAIN = 0.5
 """Required reduction of the residual between extrapolations; plain sweeps reach 0.85 ** 8 = 0.27.
 """
 _CROSSING = 0.02
-"""Maximum fraction of the eighth sweep's change that links carry from first to second half."""
+"""Maximum fraction of the eighth sweep's change that may pass from the first half to the second;
+above it, later sweeps are not split.
+"""
 _NOISE = 1e-13
 """Relative noise of the products. Smaller differences count as rounding."""
 

@@ -43,7 +43,7 @@ class Convergence:
 
 
 class StoppingRule:
-    """Stop when the L1 residual is at most ``tolerance``, after ``max_sweeps`` sweeps, or, with
+    """Stops when the L1 residual is at most ``tolerance``, after ``max_sweeps`` sweeps, or, with
     ``top``, when the order of that many top nodes has not changed for three sweeps.
 
     ``tolerance`` is absolute, not per node. After ``max_sweeps``, the result counts as not

@@ -211,7 +211,7 @@ def refresh(
     Parameters
     ----------
     index
-        The index directory. The layouts ``paths`` and ``compact`` cannot keep old samples and
+        The index directory. The ``paths`` and ``compact`` layouts cannot keep old samples and
         require ``fraction=1``.
     graph
         A stored graph, or other links (:func:`open_graph`), with weights if the index uses weights.

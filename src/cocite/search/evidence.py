@@ -103,7 +103,7 @@ class EvidenceReader(SummingReader):
         return float(self._factors(first, np.array([second], np.uint32))[0])
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the score of two nodes; evidence does not change a node's score with itself."""
+        """Return the score of two nodes; evidence does not change a node's similarity to itself."""
         found = self._inner.pair(first, second, settings)
         if first == second:
             return found

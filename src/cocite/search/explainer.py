@@ -193,7 +193,7 @@ class PageWhy(NamedTuple):
 
 
 class WhyTogether(NamedTuple):
-    """A score with several nodes; contributions of ``pages`` add up to ``score``."""
+    """The score of a hit for several query nodes: the sum of the contributions of ``pages``."""
 
     score: float
     pages: list[PageWhy]

@@ -422,7 +422,7 @@ class Index:
 
         ``k`` is the maximum number of reasons; the remaining ones are summed. ``settings`` are
         those of :meth:`similarity`. ``graph`` is the index's graph or its path, required if the
-        graph was moved: the layout ``trees`` stores when walks meet, but not where. A refreshed
+        graph was moved: the ``trees`` layout stores when walks meet, but not where. A refreshed
         index may need several graphs.
 
         The result contains the ``score``; its ``reasons``, by descending share, then by node id;

@@ -131,7 +131,9 @@ def _column(values: Any, title: str) -> Column:
 
 
 def ids_of_pairs(names: Names, columns: tuple[Column, Column], *, numbers: bool) -> tuple[Ids, Ids]:
-    """Return the ids of two columns; raises :class:`UsageError`, also for a pair on two sides."""
+    """Return the ids of two columns; raises :class:`UsageError` for unknown names, and for a pair
+    of nodes on different sides.
+    """
     first, second = (
         ids_of(names, column, title, numbers) for column, title in zip(columns, "ab", strict=True)
     )

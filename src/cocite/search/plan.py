@@ -361,7 +361,9 @@ def _chosen_way(
 def _estimated(
     graph: Graph, options: BuildOptions, means: Resources, scratch: str | os.PathLike[str] | None
 ) -> tuple[Costs, float]:
-    """Return the costs per sample, or of an index without samples; and the total build seconds."""
+    """Return the cost per sample, or of the whole index if it has no samples; and the seconds of
+    the estimated build, which has two samples per thread.
+    """
     count = None if options.samples is None else 2 * means.threads
     try:
         folder = tempfile.mkdtemp(prefix="cocite-plan-", dir=scratch)

@@ -4,7 +4,7 @@
     variance = sum over parts of weight**2 * variance of the part
 
 Certified bounds are weighted sums, too. For several query nodes, without duplicates, a score is the
-mean or the minimum of the scores with each. In a refreshed index, a score is the mean over the
+mean or the minimum of the scores for each. In a refreshed index, a score is the mean over the
 samples that contain both nodes.
 
 Filters apply to all touched nodes before the best are selected, so the hits are the best k that

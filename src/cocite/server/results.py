@@ -179,7 +179,7 @@ class Limits:
     links: int = 10_000
     """Links in a request."""
     pending: int = 100_000
-    """Posted links per index that wait for a refresh."""
+    """Posted links waiting for a refresh, per index."""
     body_time: float = 10.0
     """Seconds for a body to arrive; otherwise 408."""
     head_time: float = 5.0

@@ -88,7 +88,8 @@ class Entry:
 
 
 class ArrayWriter:
-    """Writer of one array in chunks to an open file or a new one in a staging directory;
+    """Writes one array in chunks, to an open file or to a new one in a staging directory.
+
     ``finished`` is its :class:`Entry`. ``shape_tail`` contains all dimensions except the first. The
     bytes are on disk once the ``with`` block ends without an error.
     """

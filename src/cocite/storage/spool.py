@@ -187,7 +187,7 @@ class Spool:
 
 
 class SpoolReader:
-    """Sequential reader of rows with the same tag."""
+    """Reads rows with the same tag, in order."""
 
     def __init__(self, file: ScratchFile, tag: int) -> None:
         self.tag = tag

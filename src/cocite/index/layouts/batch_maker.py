@@ -116,7 +116,7 @@ class SampledBuilder(ABC):
 
 
 class BatchMaker:
-    """Maker of samples in batches; one maker suffices, because it has its own threads.
+    """Makes samples in batches; one maker suffices, because it has its own threads.
 
     ``numbers`` contains all samples to make. ``make`` draws up to ``together`` of them, and may
     discard earlier samples; each of the ``layers`` converts samples to blobs on one thread.
@@ -287,7 +287,7 @@ class PartitionMaker(BatchMaker):
 
 
 class ArrayFiles:
-    """Writer of a part's arrays; ``entries`` contains the entries of finished files."""
+    """Writes a part's arrays; ``entries`` contains the entries of finished files."""
 
     def __init__(self, directory: Path, prefix: str) -> None:
         self.directory, self._prefix = directory, prefix
@@ -349,7 +349,7 @@ class ArrayFiles:
 
 
 class RowsWriter:
-    """Writer of rows, one after another."""
+    """Writes rows one after another."""
 
     def __init__(self, offsets: ArrayWriter, ids: ArrayWriter, values: ArrayWriter) -> None:
         self._offsets, self._ids, self._values = offsets, ids, values

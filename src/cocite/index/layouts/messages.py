@@ -215,13 +215,13 @@ class _Meetings(_DecodedRows, MeetingReader):
         return found
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """Return uint8[samples, h]: the meeting times, or 255 without a meeting."""
+        """Return uint8[samples, h]: tau, or 255 if the walks do not meet."""
         found: Times = self.response.encoded_meetings(node, others, int(NEVER), np.uint8)
         return found
 
 
 class RemoteWalks(_Meetings, WalkReader):
-    """The layouts ``paths`` and ``compact``, with walks if they were requested."""
+    """The ``paths`` and ``compact`` layouts, with walks if they were requested."""
 
     def walks(self, node: int) -> Ids:
         """Return the node's walk in every sample."""
@@ -229,11 +229,11 @@ class RemoteWalks(_Meetings, WalkReader):
 
 
 class RemoteTrees(_Meetings, TreeReader):
-    """The layouts ``trees`` and ``packed``; walks are repeated on the graph if it is available."""
+    """The ``trees`` and ``packed`` layouts; walks are repeated on the graph if it is available."""
 
 
 class RemoteMinhash(_DecodedRows, MinhashReader):
-    """The layout ``minhash``, with masks as codes."""
+    """The ``minhash`` layout, with masks as codes."""
 
     def worths(self, settings: PartSettings) -> NDArray[np.uint64]:
         """Return the values by mask."""
@@ -258,11 +258,11 @@ SPREAD: dict[str, type[_DecodedRows]] = {
     "paths": RemoteWalks,
     "trees": RemoteTrees,
 }
-"""Readers of the layouts whose samples can be remote."""
+"""Readers of the layouts whose samples can be distributed over a cluster."""
 
 
 def refuse_layout(layout: str) -> None:
-    """Raise :class:`UsageError` for a layout whose samples cannot be remote."""
+    """Raise :class:`UsageError` for a layout whose samples cannot be distributed."""
     if layout not in SPREAD:
         raise UsageError(
             f"an answer in the layout {layout} has a value for each node, too many to send "

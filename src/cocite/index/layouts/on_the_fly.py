@@ -85,7 +85,7 @@ class DraftPart(StoredPart):
         return self.ends.links(way, self.weighted)
 
     def array(self, name: str) -> NDArray[Any]:
-        """Return an array; arrays of the layout ``links`` are computed."""
+        """Return an array; arrays of the ``links`` layout are computed."""
         if name in self.made or self.layout != "links":
             return self.made[name] if name in self.made else self.built.array(name)
         if name == DEGREES:

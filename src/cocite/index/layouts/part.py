@@ -126,7 +126,7 @@ class StoredPart(PartPlan):
         return self.store.array(self.prefix + name)
 
     def links(self, way: str) -> Links:
-        """Map the links in direction ``way`` of a part in the layout ``links``."""
+        """Map the links in direction ``way`` of a part in the ``links`` layout."""
         from cocite.graph.blocks import Links
 
         weighted = f"{self.prefix}{way}_weights" in self.store.manifest.files

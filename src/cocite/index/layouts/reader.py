@@ -408,7 +408,9 @@ class SummingReader(SampledReader):
 
     @abstractmethod
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Fill ``scratch.sums`` and ``scratch.used``; return the number of nodes with sums."""
+        """For each other node, sum the values with ``node`` in ``scratch.sums``. List the nodes
+        with sums in ``scratch.used``; return their number.
+        """
 
     def estimated(self, values: NDArray[np.uint64], samples: int) -> Estimate:
         """Return the estimate from ``values`` uint64[2], fixed-point sums of values and squares."""

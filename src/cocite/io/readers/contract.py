@@ -246,7 +246,7 @@ _HELD = 1 << 14
 
 
 class TitleSink:
-    """Collect titles, and pass batches of (position, name, title) to ``store`` if given.
+    """Collects titles, and passes batches of (position, name, title) to ``store`` if given.
 
     Positions count from ``first``; a node's title is the one with the lowest position. ``called``
     maps a name in the input to a node name. Titles are trimmed, and each run of blanks, line

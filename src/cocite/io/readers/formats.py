@@ -71,7 +71,7 @@ _FOLDERS = (
     _read("notes", "a folder of Markdown notes", lambda beginning: False, "notes.reader"),
     _read("code", "a folder of source code", lambda beginning: False, "imports"),
 )
-"""Folder formats, recognized by their files (``io/readers/html/site.py``)."""
+"""Folder formats, recognized by the files in a folder (:func:`folder_format`)."""
 
 FORMATS: tuple[Format, ...] = (
     PARQUET,

@@ -179,7 +179,7 @@ def _check_range(job: Job, header: _MatrixHeader, found: Found) -> None:
 
 
 class _EntryCleaner(Cleaner):
-    """Clean lines of row, column and values."""
+    """Cleans lines of row, column and values."""
 
     def __init__(self, source: Source, options: Any, header: _MatrixHeader) -> None:
         super().__init__(source, 2, options)

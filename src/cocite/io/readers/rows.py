@@ -76,7 +76,7 @@ class LinkWriter:
 
 
 class RowWriter(Cleaner):
-    """Clean rows of ``names`` names, and a weight if ``weighted``; positions count in ``unit``."""
+    """Cleans rows of ``names`` names, and a weight if ``weighted``; positions count in ``unit``."""
 
     as_written = False
 

@@ -242,10 +242,10 @@ def wrapped(beginning: Beginning) -> bool:
 
 
 def json_rows(beginning: Beginning) -> bool:
-    """Test for a JSON value per line, a list of objects or name lists, or an object with works.
+    """Test for JSON Lines, an array of objects or of arrays of names, or an object with works.
 
-    A single line matches if the file extension or its keys indicate links or works; if the line is
-    cut off, its first key must be an id.
+    A lone object on one line matches only if the file extension is .jsonl or .ndjson, or if its
+    keys are those of a link or a work. If it is cut off, its first key must be an id.
     """
     one, more = _json(beginning)
     text, path = beginning.text.lstrip(), beginning.path

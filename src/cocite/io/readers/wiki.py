@@ -73,7 +73,7 @@ _NAME = re.compile(rb"\w+")
 
 
 class Dump:
-    """Write the rows of a dump's tables to ``outs``, by table name.
+    """Writes the rows of a dump's tables to ``outs``, by table name.
 
     ``columns`` and ``rows`` contain each table's columns and number of rows. Bad rows are counted
     in ``found``, or raise an error with ``stop``.

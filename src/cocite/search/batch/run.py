@@ -424,7 +424,7 @@ def plan_related_all(
 
     Queries a sample of nodes (``search/batch/estimate.py``) and writes the hits to a temporary
     directory within ``scratch``. The estimate includes writing, so choose a directory on the
-    output's disk. If the sample covers all nodes, the figures cover the whole batch. Other
+    output's disk. If the sample covers all nodes, the whole batch is measured. Other
     arguments are those of :func:`related_all`.
 
     Raises

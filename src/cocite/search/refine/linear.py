@@ -86,7 +86,7 @@ class Linear:
     def add_row(
         self, node: int, target: float, most_links: int, weight: float, scratch: QueryScratch
     ) -> LinearRow:
-        """Add the scores with ``node``, times ``weight``, to the totals. The error is at most
+        """Add all nodes' scores for ``node``, times ``weight``, to the totals. The error is at most
         ``target`` if ``most_links`` links suffice.
         """
         from cocite.kernels import linear

@@ -38,7 +38,7 @@ from cocite.search.scorer import Scorer
 
 
 def spread_parts(stored: StoredIndex) -> list[int]:
-    """Return the sampled parts; raises :class:`UsageError` if one cannot be remote."""
+    """Return the sampled parts; raises :class:`UsageError` if one cannot be distributed."""
     found = [i for i, part in enumerate(stored.parts) if is_sampled(part.layout)]
     for i in found:
         refuse_layout(stored.parts[i].layout)
@@ -161,7 +161,9 @@ class RemoteShards:
     """An index's sample shards. Thread-safe."""
 
     def __init__(self, stored: StoredIndex, replicas: ShardQuery) -> None:
-        """Use the servers ``replicas``; raises :class:`UsageError` if no samples can be remote."""
+        """Query samples through ``replicas``. Raises :class:`UsageError` if the index has no
+        samples, or has samples that cannot be distributed.
+        """
         self._stored, self.replicas = stored, replicas
         self.parts = spread_parts(stored)
         if not self.parts:

@@ -186,7 +186,9 @@ def drawing(spots: Sequence[graph_map.Spot], lines: Sequence[graph_map.Line]) ->
 
 
 async def surprise(service: Service, request: Request) -> Response:
-    """Redirect to a random page with related pages, if one is found."""
+    """Redirect to a random page, with related pages if _DRAWS draws find one; to the front page if
+    the index is empty.
+    """
     state = PageState.of(pairs_of(request.scope["query_string"]))
     with service.serving("related", state.named) as asking:
         names = asking.index.nodes

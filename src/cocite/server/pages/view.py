@@ -432,7 +432,7 @@ def how(document: RelatedDocument, samples: int | None) -> list[str]:
 
 
 def digits_of(best: float) -> int:
-    """Return the number of decimals that show three digits of the best score."""
+    """Return the number of decimals that show three significant digits of the best score."""
     return 3 if best <= 0 else min(12, max(3, 2 - math.floor(math.log10(best))))
 
 

@@ -1,1 +1,1 @@
-"""The layout ``links``: the links by both ends, for measures without samples."""
+"""The ``links`` layout: the links by both ends, for measures without samples."""

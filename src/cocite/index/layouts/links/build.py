@@ -1,4 +1,4 @@
-"""The layout ``links``, for measures that each query computes from links.
+"""The ``links`` layout, for measures that each query computes from links.
 
 An index contains ``in_`` and ``out_`` offsets, neighbors and, if used, weights; for direction
 ``any``, all in- and out-neighbors of each node instead. Common neighbors need ``norms``, the sums
@@ -42,7 +42,7 @@ _PILOT, _WINDOW = 1 << 20, 1 << 18
 
 
 class LinksBuilder(WholeBuilder):
-    """Builds the layout ``links``."""
+    """Builds the ``links`` layout."""
 
     def estimate(self) -> PartEstimate:
         """Return the exact size, and the time extrapolated from some of the links."""

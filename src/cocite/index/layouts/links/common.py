@@ -74,7 +74,7 @@ LINKS = WholeFormat(
     | {NORMS: "<f8[n, 2]", DEGREES: "<f8[n]"},
     has=_has,
 )
-"""The layout ``links``."""
+"""The ``links`` layout."""
 
 _NO_NORMS = np.empty((0, 2))
 
@@ -95,7 +95,7 @@ class LinksReader(Reader):
 
 
 class CommonReader(LinksReader):
-    """The layout ``links`` for ``cocitation`` and ``coupling``."""
+    """The ``links`` layout for ``cocitation`` and ``coupling``."""
 
     @cached_property
     def _sums(self) -> Floats:
@@ -168,7 +168,7 @@ class _Vicinity(NamedTuple):
 
 
 class CompanionReader(LinksReader):
-    """The layout ``links`` for ``companion``."""
+    """The ``links`` layout for ``companion``."""
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)

@@ -134,7 +134,7 @@ def _clear(scratch: QueryScratch, used: Ids) -> None:
 
 
 class PushReader(Pushed):
-    """The layout ``links`` for ``ppr``."""
+    """The ``links`` layout for ``ppr``."""
 
     def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return the tolerance, which bounds each node's error, without pushing."""
@@ -171,7 +171,7 @@ _EXACT = 1e-13
 
 
 class ProximityReader(Pushed):
-    """The layout ``links`` for ``ppr-symmetric``."""
+    """The ``links`` layout for ``ppr-symmetric``."""
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)

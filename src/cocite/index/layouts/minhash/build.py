@@ -217,7 +217,7 @@ class RingMaker(BatchMaker):
 
 
 class MinhashBuilder(SampledBuilder):
-    """Builds the layouts ``minhash`` and ``sketch``."""
+    """Builds the ``minhash`` and ``sketch`` layouts."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
         """Plan the memory (:func:`plan_neighborhoods`)."""

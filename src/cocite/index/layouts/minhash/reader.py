@@ -1,8 +1,8 @@
-"""The layouts ``minhash`` and ``sketch`` (``storage/FORMAT.md``), and answers from them.
+"""The ``minhash`` and ``sketch`` layouts (``storage/FORMAT.md``), and answers from them.
 
 A node's *winner* in a ring, its min-hash value, is the first node, in the sample's random order,
 that reaches the node in a given number of links. Groups contain the nodes with the same winner in a
-ring. Planes (the layout ``sketch``) contain some ``bits`` of a hash of each winner, in blocks of
+ring. Planes (the ``sketch`` layout) contain some ``bits`` of a hash of each winner, in blocks of
 512 nodes. Groups need 4 bytes per node per ring per sample for the cells, at most as much for
 members, and 8 per group; on web graphs, less than 8 in total. Planes need ``bits`` / 8 bytes.
 
@@ -119,7 +119,7 @@ class MatchReader(SampledReader):
 
     @abstractmethod
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return uint16[samples, h]: the masks of ``node`` and ``others``, which must not contain
+        """Return uint16[samples, h]: the masks of ``node`` with ``others``, which must not contain
         ``node``.
         """
 
@@ -172,7 +172,7 @@ _SAMPLES_AT_ONCE = 256
 
 
 class MinhashReader(MatchReader, SummingReader):
-    """The layout ``minhash``."""
+    """The ``minhash`` layout."""
 
     def masks_with(self, node: int, others: Ids) -> Masks:
         """Return the masks in which groups are the same."""
@@ -213,7 +213,7 @@ class MinhashReader(MatchReader, SummingReader):
         )
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the score of two nodes; a node's score with itself has no error."""
+        """Return the score of two nodes; a node's similarity to itself has no error."""
         table, known = self.table(settings), self.known(first, second)
         found = self.masks(first, second)[-known:]
         return self.estimated(table[found].sum(axis=0, dtype=np.uint64), known)
@@ -232,7 +232,7 @@ class MinhashReader(MatchReader, SummingReader):
 
 
 class SketchReader(MatchReader):
-    """The layout ``sketch``."""
+    """The ``sketch`` layout."""
 
     signed = True
 
@@ -269,7 +269,7 @@ class SketchReader(MatchReader):
         return Span(least, least, added(self.weights(settings)))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the score of two nodes; a node's score with itself has no error."""
+        """Return the score of two nodes; a node's similarity to itself has no error."""
         if first == second:
             full = self.table(settings)[-1:] * np.uint64(self.part.samples)
             found = self._unbiased(full, settings)
@@ -278,7 +278,7 @@ class SketchReader(MatchReader):
         return Estimate(float(found[0, 0]), float(found[0, 1]))
 
     def _estimates(self, node: int, others: Ids, settings: PartSettings) -> Floats:
-        """Return float64[h, 2]: scores with ``node`` in grains, and variances."""
+        """Return float64[h, 2]: scores for ``node`` in grains, and variances."""
         table, sums = self.table(settings), np.zeros((others.size, 2), np.uint64)
         masks = self.masks_with(node, others)
         for begin in range(0, len(masks), _SAMPLES_AT_ONCE):
@@ -334,7 +334,7 @@ class OnTheFlyMinhashReader(MinhashReader):
     _last: tuple[int, Masks, Ids] | None = None
 
     def matched(self, node: int) -> tuple[Masks, Ids]:
-        """Return uint16[samples, nodes], the masks of all nodes with ``node``; and
+        """Return uint16[samples, nodes], the masks of ``node`` with every node; and
         uint32[samples, length], the winners of ``node``.
         """
         from cocite.engine.scan import LANES, HopNeighborhoods, plan_ring_scan
@@ -359,7 +359,7 @@ class OnTheFlyMinhashReader(MinhashReader):
         return masks, own
 
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return uint16[samples, h]: the masks of ``node`` and ``others``."""
+        """Return uint16[samples, h]: the masks of ``node`` with ``others``."""
         found: Masks = self.matched(node)[0][:, others]
         return found
 
@@ -370,7 +370,7 @@ class OnTheFlyMinhashReader(MinhashReader):
         return np.where(match == 0, np.uint32(2**32 - 1), own)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Sum the values of matches with each node."""
+        """For each other node, sum the values of its matches with ``node``."""
         table, (masks, _) = self.table(settings), self.matched(node)
         met = np.flatnonzero(masks.any(axis=0)).astype(np.uint32)
         met = met[met != node]

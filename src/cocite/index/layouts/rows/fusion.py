@@ -1,4 +1,4 @@
-"""Builder of the layout ``rows``.
+"""Builder of the ``rows`` layout.
 
     lists       N, for every node, by the makers of ``nearest``
     pushed      P, for every node: personalized PageRank, ignoring link direction
@@ -197,7 +197,7 @@ def degrees_of(links: Links) -> NDArray[np.float64]:
 
 
 class RowsBuilder(WholeBuilder):
-    """Builds the layout ``rows``."""
+    """Builds the ``rows`` layout."""
 
     spreads = True
 

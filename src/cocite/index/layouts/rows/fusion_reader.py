@@ -1,4 +1,4 @@
-"""The layout ``rows``, and answers from it.
+"""The ``rows`` layout, and answers from it.
 
     rows.offsets, .ids, .codes        for each family and node, its row, in ascending id order
     columns.offsets, .ids, .codes     for each family and id, the nodes whose rows contain the id
@@ -57,7 +57,7 @@ ROWS = WholeFormat(
     selects=True,
     sizes=_sizes,
 )
-"""The layout ``rows``."""
+"""The ``rows`` layout."""
 
 
 def shared_nodes(
@@ -84,7 +84,7 @@ def _room(scratch: QueryScratch) -> tuple[NDArray[np.uint64], Ids]:
 
 
 class RowsReader(Reader):
-    """The layout ``rows``."""
+    """The ``rows`` layout."""
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)

@@ -1,4 +1,4 @@
-"""Builder of the layout ``nearest``.
+"""Builder of the ``nearest`` layout.
 
     nearest.offsets, .nodes, .values    each page's nearest pages, itself included, with nearness
     holders.offsets, .nodes, .values    for every page, the pages whose lists contain it
@@ -72,7 +72,7 @@ _SIDES = {"in": 1, "out": 2, "both": 3}
 
 
 class NearestBuilder(WholeBuilder):
-    """Builds the layout ``nearest``."""
+    """Builds the ``nearest`` layout."""
 
     own = 1.0
     """A page's weight among its own neighbors."""

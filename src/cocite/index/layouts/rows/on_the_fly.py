@@ -108,7 +108,7 @@ class OnTheFlyWordsReader(WordsReader):
         super().__init__(replace(part, made=made))
 
 
-# -- the layout ``rows`` -----------------------------------------------------------------
+# -- the ``rows`` layout -----------------------------------------------------------------
 
 
 _CHANGED = 32

@@ -1,4 +1,4 @@
-"""Builder of the layout ``features``, the scores that PageSim passes from page to page.
+"""Builder of the ``features`` layout, the scores that PageSim passes from page to page.
 
 Holders are made source by source (``kernels/features.py``). Features are their transpose. Truncated
 values are recorded: let b[j, w] be the value withheld from each neighbor of w that could have been
@@ -69,7 +69,7 @@ _ROUNDING = 1 + 1e-6
 
 
 class FeaturesBuilder(WholeBuilder):
-    """Builds the layout ``features``."""
+    """Builds the ``features`` layout."""
 
     # -- the basis of a build ----------------------------------------------------------
 

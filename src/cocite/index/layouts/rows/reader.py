@@ -115,7 +115,7 @@ class ListReader(Reader):
 
 
 class NearestReader(ListReader):
-    """The layout ``nearest``."""
+    """The ``nearest`` layout."""
 
     kind = "nearest"
 
@@ -192,7 +192,7 @@ FEATURES = WholeFormat(
     files=declared("holders", "n") | declared("features", "n") | {"cut": "<f4[n]", OWN: "<f8[n]"},
     has=lambda plan, name: name != OWN or plan.settings[NORMALIZED],
 )
-"""The layout ``features``; only normalized scores need ``own``."""
+"""The ``features`` layout; only normalized scores need ``own``."""
 
 _NO_NORMS = np.empty((0, 1))
 _ROUNDING = 2.0**-22
@@ -200,7 +200,7 @@ _ROUNDING = 2.0**-22
 
 
 class FeatureReader(ListReader):
-    """The layout ``features``."""
+    """The ``features`` layout."""
 
     kind = "features"
 
@@ -230,8 +230,8 @@ class FeatureReader(ListReader):
         return found
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the score of two nodes; a node's score with itself is the sum of its features, or
-        1 if normalized.
+        """Return the score of two nodes; a node's similarity to itself is the sum of its features,
+        or 1 if normalized.
         """
         norms = self._norms(first, second)
         return Estimate(self._pair(first, second, norms, neighbors.PAGESIM, False), 0.0)
@@ -251,9 +251,9 @@ class FeatureReader(ListReader):
     def certified(self, node: int, others: Ids, settings: PartSettings) -> Floats:
         """Return error bounds for truncated features (``measures/pagesim.py``) and rounding.
 
-        A node's score with itself is never too high, and too low by at most its truncated features.
-        So a normalized score lies between its smallest value divided by the largest norms, and its
-        largest value divided by the computed norms.
+        A node's similarity to itself is never too high, and too low by at most its truncated
+        features. So a normalized score lies between its smallest value divided by the largest
+        norms, and its largest value divided by the computed norms.
         """
         cut = self.part.array("cut").astype(np.float64)
         lost = cut[node] + cut[others]
@@ -284,7 +284,7 @@ class FeatureReader(ListReader):
 
 
 class WordsReader(ListReader):
-    """The layout ``text``."""
+    """The ``text`` layout."""
 
     kind, ids = "texts", "words"
 
@@ -340,10 +340,10 @@ NEAREST = WholeFormat(
     selects=True,
     sizes=lambda plan, nodes, graph_nodes: {"c": graph_nodes},
 )
-"""The layout ``nearest``; ``c`` nodes may occur in lists."""
+"""The ``nearest`` layout; ``c`` nodes may occur in lists."""
 TEXT = WholeFormat(
     files=declared("texts", "n", "words")
     | declared("holders", "w")
     | {"words.offsets": "<u8[w + 1]", "words.letters": "|u1[B]"}
 )
-"""The layout ``text``."""
+"""The ``text`` layout."""

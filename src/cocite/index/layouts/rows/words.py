@@ -1,4 +1,4 @@
-"""Builder of the layout ``text``.
+"""Builder of the ``text`` layout.
 
 Texts are read once, one at a time; pairs of word and count go to an unlinked file. In batches,
 words are weighted, selected, normalized in float64, and rounded to float32. A refresh without texts
@@ -186,7 +186,7 @@ class _Weighed(NamedTuple):
 
 
 class TextBuilder(WholeBuilder):
-    """Builds the layout ``text``."""
+    """Builds the ``text`` layout."""
 
     # -- the basis of a build ----------------------------------------------------------
 

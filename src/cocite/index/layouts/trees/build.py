@@ -94,7 +94,7 @@ WANTED_NODE = 12
 
 
 class TreesBuilder(SampledBuilder):
-    """Builds the layout ``trees``."""
+    """Builds the ``trees`` layout."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
         """Plan the memory (:func:`plan_fit`); packed trees have no external form."""
@@ -155,7 +155,7 @@ class TreesBuilder(SampledBuilder):
 
 
 class PackedBuilder(TreesBuilder):
-    """Builds the layout ``packed``: trees encoded as runs."""
+    """Builds the ``packed`` layout: trees encoded as runs."""
 
     def _laid_out(self, words: Words, blob: NDArray[np.uint64], nodes: int) -> tuple[Words, int]:
         row = blob[:WIDTH].astype(np.uint64)
@@ -274,7 +274,7 @@ def tree_maker_bytes(
 
 
 class PathsBuilder(SampledBuilder):
-    """Builds the layout ``paths``."""
+    """Builds the ``paths`` layout."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
         """Plan as for trees, but make one sample at a time if only the links are in blocks."""
@@ -350,7 +350,7 @@ def path_maker_bytes(length: int, nodes: int, keep: bool) -> int:
 
 
 class CompactBuilder(SampledBuilder):
-    """Builds the layout ``compact``."""
+    """Builds the ``compact`` layout."""
 
     def fitted(self, links: Links, part: PartPlan, means: Resources) -> MemoryPlan:
         """Plan as for paths."""

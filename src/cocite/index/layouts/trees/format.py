@@ -6,7 +6,7 @@
     paths      9.5 bytes per node, and 4 per point; web graphs have about one point per node
     compact    12 bytes per node, for walks of any length
 
-Packed trees equal those of the layout ``trees``, so answers are bit-identical. In ``paths``, a walk
+Packed trees equal those of the ``trees`` layout, so answers are bit-identical. In ``paths``, a walk
 that meets the walk of a smaller node continues as that walk, so each point is stored once.
 
 Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1; for paths and compact, their *A
@@ -120,7 +120,7 @@ TREES = SampledFormat(
     node_bytes=4,
     finish=write_positions,
 )
-"""The layout ``trees``. Kernel rows: the offset of the trees (twice), 0, and the member count."""
+"""The ``trees`` layout. Kernel rows: the offset of the trees (twice), 0, and the member count."""
 
 
 WIDTH = 6
@@ -160,7 +160,7 @@ PACKED = SampledFormat(
     carries=lambda settings: True,
     carry_node=19,
 )
-"""The layout ``packed``. Kernel rows: the offsets of directory, order and runs; and r, w and o."""
+"""The ``packed`` layout. Kernel rows: the offsets of directory, order and runs; and r, w and o."""
 
 
 _MOST_POINTS = 2**32 - 1
@@ -195,8 +195,8 @@ PATHS = SampledFormat(
     row=_paths_row,
     most_members=lambda nodes, settings: nodes * settings[LENGTH],
 )
-"""The layout ``paths``. Kernel rows: the offsets of position and trees; 1; nodes; the offsets of
-steps, begin and point; and p. The first four are a kernel row of the layout ``trees``.
+"""The ``paths`` layout. Kernel rows: the offsets of position and trees; 1; nodes; the offsets of
+steps, begin and point; and p. The first four are a kernel row of the ``trees`` layout.
 """
 
 
@@ -212,6 +212,6 @@ COMPACT = SampledFormat(
         *(members, settings[LENGTH]),
     ),
 )
-"""The layout ``compact``. Kernel rows: the offsets of forward, begin and child; m; and the walk
+"""The ``compact`` layout. Kernel rows: the offsets of forward, begin and child; m; and the walk
 length.
 """

@@ -46,7 +46,7 @@ class OnTheFlyReader(MeetingReader):
         return self.part.links(opposite(self.part.direction))
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """Return uint8[samples, h]: tau, or 255 without a meeting."""
+        """Return uint8[samples, h]: tau, or 255 if the walks do not meet."""
         nodes = np.append(np.uint32(node), others)
         times = np.empty((len(self._numbers), others.size), np.uint8)
         for row, sample in enumerate(self._numbers):
@@ -55,7 +55,7 @@ class OnTheFlyReader(MeetingReader):
         return times
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Sum the values of meetings with each node."""
+        """For each other node, sum the values of its meetings with ``node``."""
         weights, count = weights_of(self.weight(settings).values), 0
         for sample in self._numbers:
             check()

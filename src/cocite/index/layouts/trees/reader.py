@@ -1,4 +1,4 @@
-"""Answers from walks: scores from meeting times, and the layouts ``trees`` and ``packed``.
+"""Answers from walks: scores from meeting times, and the ``trees`` and ``packed`` layouts.
 
 The value of a sample is f(tau), where tau is the step at which two walks first meet, or 0 if the
 walks do not meet; by default f(tau) = decay**tau (``measures/meeting_weight.py``). Equal meeting
@@ -70,10 +70,10 @@ class MeetingReader(SummingReader):
 
     @abstractmethod
     def times_with(self, node: int, others: Ids) -> Times:
-        """Return uint8[samples, h]: tau, or 255 without a meeting."""
+        """Return uint8[samples, h]: tau, or 255 if the walks do not meet."""
 
     def meeting_times(self, first: int, second: int) -> Times:
-        """Return uint8[samples]: tau, or 255 without a meeting."""
+        """Return uint8[samples]: tau, or 255 if the walks do not meet."""
         found: Times = self.times_with(first, np.array([second], np.uint32))[:, 0]
         return found
 
@@ -169,7 +169,7 @@ _MOST_HITS = 256
 
 
 class TreeReader(MeetingReader):
-    """The layouts ``trees`` and ``packed``, which store meeting times. Meeting points are found by
+    """The ``trees`` and ``packed`` layouts, which store meeting times. Meeting points are found by
     repeating walks.
     """
 
@@ -183,7 +183,7 @@ class TreeReader(MeetingReader):
         """
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """Return uint8[samples, h]: tau, or 255 without a meeting."""
+        """Return uint8[samples, h]: tau, or 255 if the walks do not meet."""
         lookup = lookup_of(self.part)
         times = np.empty((self.part.samples, others.size), np.uint8)
         for some in self.part.slices():
@@ -242,7 +242,7 @@ class TreeReader(MeetingReader):
         return PairEvidence(estimates, values)
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Sum the values of meetings with each node."""
+        """For each other node, sum the values of its meetings with ``node``."""
         weights = weights_of(self.weight(settings).values)
         if self._packed:
             return self._gather_runs(node, weights, scratch)

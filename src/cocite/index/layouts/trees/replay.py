@@ -1,7 +1,7 @@
 """Repeated walks, which find meeting points.
 
 A step depends only on (seed, sample, step, node) and the links, so two walks can be repeated
-without the others (``engine/walk.py``). The layout ``trees`` stores meeting times; repeating the
+without the others (``engine/walk.py``). The ``trees`` layout stores meeting times; repeating the
 walks on the graph finds the meeting points. If the times differ, the graph or the index is damaged.
 Older graphs, and graphs of indexes of selected pages, have other ids: nodes are matched by name,
 and removed pages get ids after the node ids.

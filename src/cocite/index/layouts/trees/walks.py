@@ -1,4 +1,4 @@
-"""Answers from stored walks: the layouts ``paths`` and ``compact``.
+"""Answers from stored walks: the ``paths`` and ``compact`` layouts.
 
 In ``paths``, meeting times are those of its trees. In ``compact``, a pair reads at most 2 * length
 words, and a list the nodes at most k steps below the walk's k-th point. Source: Fogaras, Racz, *A
@@ -37,7 +37,7 @@ class WalkReader(MeetingReader):
 
 
 class PathReader(WalkReader, TreeReader):
-    """The layout ``paths``."""
+    """The ``paths`` layout."""
 
     def walks(self, node: int) -> Ids:
         """Return the node's walks, read from the stored points."""
@@ -48,10 +48,10 @@ class PathReader(WalkReader, TreeReader):
 
 
 class CompactReader(WalkReader):
-    """The layout ``compact``."""
+    """The ``compact`` layout."""
 
     def times_with(self, node: int, others: Ids) -> Times:
-        """Return uint8[samples, h]: tau, or 255 without a meeting."""
+        """Return uint8[samples, h]: tau, or 255 if the walks do not meet."""
         nodes = np.uint32(self.part.nodes), np.uint32(node), others
         return self.part.fill(
             np.empty((self.part.samples, others.size), np.uint8),
@@ -59,7 +59,7 @@ class CompactReader(WalkReader):
         )
 
     def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
-        """Sum the values of meetings with each node."""
+        """For each other node, sum the values of its meetings with ``node``."""
         asked, count = (np.uint32(node), weights_of(self.weight(settings).values)), 0
         sums = scratch.sums, scratch.used
         for shard in self.part.pieces():

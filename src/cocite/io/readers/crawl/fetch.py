@@ -72,7 +72,7 @@ class Fetched(NamedTuple):
 
 
 class Fetcher:
-    """Fetch pages, with ``delay`` seconds between the requests of all calls to a host."""
+    """Fetches pages, with ``delay`` seconds between requests to a host, over all calls."""
 
     def __init__(self, delay: float) -> None:
         self.httpx = need("httpx", "--fetch", "fetch")

@@ -41,7 +41,7 @@ def whole_text(job: Job) -> bytes:
 
 
 class LabeledGraph:
-    """Collect nodes and links in any order, each with its line or number."""
+    """Collects nodes and links in any order, each with its line or number."""
 
     def __init__(self, job: Job, title: str) -> None:
         self._job, self._title = job, title

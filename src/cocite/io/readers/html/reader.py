@@ -193,13 +193,13 @@ def _root(url: str, path: str) -> str:
 # links to them are not broken. The last of several members with the same name counts, as with
 # tar -x.
 #
-# Archives are untrusted. Names and symbolic links that lead outside, and members other than files,
+# Archives are untrusted. Paths and link targets outside the archive, and members other than files,
 # folders and links, are skipped and counted; nested archives are plain files. Content is limited to
 # MOST_RATIO times the archive's size (io/readers/sources.py), names to a quarter of the memory.
 
 
 _PIECE = 1 << 16
-_OUTSIDE = "name in the archive that leads outside"
+_OUTSIDE = "path outside the archive"
 _TAKEN = "file in the archive with the path of another"
 _LONG = "name in the archive that is too long, or in more than 100 folders"
 _LONGEST_NAME, _MOST_FOLDERS = 4096, 100
@@ -348,7 +348,7 @@ class _Unpacked:
 
 
 def _path(name: str) -> str | None:
-    """Return a member's path, or None if it leads outside."""
+    """Return a member's path, or None if the path is invalid or outside the archive."""
     parts = [part for part in name.replace("\\", "/").split("/") if part not in ("", ".")]
     return None if name.startswith("/") or ".." in parts or "\0" in name else "/".join(parts)
 

@@ -37,7 +37,7 @@ _PACKED = (".gz", ".bz2", ".xz", ".zst")
 LARGEST = 1 << 25
 """Maximum size of a page in bytes."""
 NOWHERE = "broken symbolic link"
-OUTSIDE = "symbolic link that leads out of the folder"
+OUTSIDE = "symbolic link to a target outside the folder"
 _LONGEST_PATH = 4096
 """Maximum length of a path in any file system."""
 
