@@ -388,7 +388,7 @@ def test_texts_of_strangers_name_no_file(tmp_path: Path) -> None:
     with tarfile.open(tmp_path / "t.tar", "w") as archive:
         archive.add(folder, "texts")
     assert list(texts_of(tmp_path / "t.tar", names)) == [(0, "mine")]
-    with pytest.raises(InputError, match=r"b\.txt is a symbolic link that leads out of"):
+    with pytest.raises(InputError, match=r"b\.txt is a symbolic link to a file outside"):
         list(texts_of(folder, names))
     (folder / "b.txt").unlink()
     assert list(texts_of(folder, names)) == [(0, "mine"), (2, "mine")]

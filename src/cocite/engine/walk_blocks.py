@@ -255,7 +255,7 @@ class BlockPart:
 
 
 _BATCH = 256
-"""Approximate bytes of a batch in a spool, without bucket offsets."""
+"""Approximate bytes of a batch in a spool, excluding bucket offsets."""
 
 
 @dataclass(frozen=True)

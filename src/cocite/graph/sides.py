@@ -89,8 +89,8 @@ class Sides:
         """Return the hint for errors about unknown names."""
         left, right = self.titles
         return (
-            f"A name without a mark is a {right}; write a {left} as {self.mark}NAME, or use "
-            f"--side {left} (side={left})"
+            f"Names without {self.mark!r} are on the side {right!r}; "
+            f"write a {left} as {self.mark}NAME, or use --side {left} (side={left})"
         )
 
     def in_words(self) -> str:

@@ -79,7 +79,7 @@ class NameQuery:
         return np.concatenate(found)
 
     def how(self, name: str) -> int:
-        """Return the rank of ``name``, 0 to 4 as in ``graph/names.py``, or 9 without a match."""
+        """Return the rank of ``name``, 0 to 4 as in ``graph/names.py``; 9 if it does not match."""
         if name == self._text:
             return 0
         return min(_how(name.casefold(), self._plain), _how(folded(name), self._folded))

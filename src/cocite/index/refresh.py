@@ -90,7 +90,7 @@ def graph_with_links(
 
 
 def same_options(index: StoredIndex) -> BuildOptions:
-    """Return an index's build options, without texts and page selection."""
+    """Return an index's build options, except texts and page selection."""
     return BuildOptions(
         index.measure,
         index.direction,

@@ -99,7 +99,7 @@ class IndexDocument(Document):
         return self.bytes / (self.nodes * (self.samples or 1))
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields for JSON, without ``links`` and empty optional fields."""
+        """Return the fields for JSON; omit ``links`` and empty optional fields."""
         spare = [
             "meeting_weight",
             "query_defaults",

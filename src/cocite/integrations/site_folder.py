@@ -139,7 +139,9 @@ def _base_url(site: Site, page: str, base: str | None) -> str:
 
 
 class _Change(NamedTuple):
-    """A page's bytes: current, without a list, and new; the new list's position and length."""
+    """A page's bytes before the run, without a list, and after it; the new list's position and
+    length.
+    """
 
     page: str
     content: bytes

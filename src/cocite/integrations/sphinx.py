@@ -105,7 +105,7 @@ def _ask(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def _links_of(app: Sphinx, page: str, named: Mapping[str, str]) -> set[str]:
-    """Return the pages that a page's text links to, without tables of contents."""
+    """Return the pages that a page's text links to; ignore tables of contents."""
     env, builder = app.env, app.builder
     doctree = env.get_doctree(page)
     for toctree in list(doctree.findall(addnodes.toctree)):

@@ -363,7 +363,7 @@ def _postgres(address: Address, write: bool) -> Any:
 def reported(
     address: Address, error_type: Callable[[str], CociteError] = InputError
 ) -> Iterator[None]:
-    """Convert a driver's errors to ``error_type`` or :class:`ResourceError`, without passwords."""
+    """Convert a driver's errors to ``error_type`` or :class:`ResourceError`; hide passwords."""
     try:
         yield
     except Exception as error:

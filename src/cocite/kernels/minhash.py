@@ -90,7 +90,7 @@ def _cell(words: Any, blob: Any, node: Any, ring: Any) -> Any:
 
 @kernel
 def carry_over(words: U32s, blob: U64s, ids: U32s, cells: OutU32s2, group: OutU32s) -> I64:
-    """Convert a sample's groups to other ids, without removed nodes.
+    """Convert a sample's groups to other ids; omit removed nodes.
 
     ``ids`` uint32[old nodes] is the new id of each node and winner, NOWHERE if it was removed.
     Fills ``cells`` uint32[nodes, length] and ``group`` uint32[p], preserving the order of groups.

@@ -174,7 +174,7 @@ def describe(
 
 @kernel(D=("U32", "F64"), T=("F32", "F64"))
 def contribute(number: U32s, strengths: Ds, values: F64s, factor: F64, z: OutTs) -> None:
-    """Set z = factor * value / strength for those of some nodes that are in the core."""
+    """Set z = factor * value / strength for each of these nodes that is in the core."""
     for node in range(number.size):
         if number[node] != NO_NODE:
             z[number[node]] = factor * values[node] / np.float64(strengths[node])
@@ -213,7 +213,7 @@ def _added(start: Any, links: Any, weights: Any, begin: Any, end: Any, z: Any) -
 
 @helper
 def _begin_of(begins: Any, row: Any, last_end: Any) -> Any:
-    """Return where a row's links begin; without ``begins``, where those of the previous row end."""
+    """Return where a row's links begin; without ``begins``, where the previous row's links end."""
     if begins is None:
         return last_end
     return begins[row]
@@ -279,7 +279,7 @@ def gather(
     sums: OutF64s,
 ) -> None:
     """Set ``sums`` (float64[nodes]) to what nodes receive from ``z``. Sums of core nodes are 0
-    without ``all_rows``, those of removed nodes always.
+    unless ``all_rows``; sums of removed nodes are always 0.
     """
     tail_rows, tail_links, tail_weights = tails
     rows, links, weights = core

@@ -148,7 +148,7 @@ def seat(trees: U64, members: I64, first: U32, position: OutU32s) -> None:
 
 @kernel
 def carry_over(trees: U64, members: I64, ids: U32s, member: OutU32s, joined: OutU8s) -> I64:
-    """Convert the layout of a sample to other ids, without removed nodes.
+    """Convert the layout of a sample to other ids; omit removed nodes.
 
     Meeting times of the remaining nodes are preserved: the label between two new neighbors is the
     largest label between them. ``trees`` is the sample's address; ``ids`` uint32[old nodes] is the

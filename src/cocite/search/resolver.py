@@ -118,7 +118,7 @@ class NodesDocument(Document):
         return cls(name, search, len(within), int(ids.size), titles is not None, nodes)
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, without unrequested ones."""
+        """Return the requested fields."""
         nodes = [
             {name: value for name, value in plain(each).items() if value is not None}
             for each in self.nodes

@@ -371,7 +371,7 @@ def _objects(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
 
 
 _Titles = Mapping[str, str] | None
-"""Titles by page, without empty ones; None if the graph has no titles."""
+"""Nonempty titles by page; None if the graph has no titles."""
 
 
 def _titles_in(index: Index, asked: Sequence[str], reasons: Sequence[Reason]) -> _Titles:

@@ -286,7 +286,7 @@ class UnseenIndex(StoredIndex):
 
     @property
     def graph_nodes(self) -> int:
-        """Return the graph's number of nodes, without the draft."""
+        """Return the graph's number of nodes, not counting the draft."""
         return self.nodes - 1
 
     def without(self, file: str, fault: str) -> StoredIndex:

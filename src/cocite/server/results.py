@@ -111,7 +111,7 @@ class ServedDocument(Document):
 
     @classmethod
     def of(cls, name: str, generation: str, index: Index, available_samples: int | None) -> Self:
-        """Describe an index, without paths."""
+        """Describe an index; omit paths."""
         stored, sides = index.stored, index.nodes.sides
         weight = {"meeting_weight": stored.meeting_weight} if stored.meeting_weight else {}
         return cls(
@@ -138,7 +138,7 @@ class ServedDocument(Document):
         )
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, without ``shards`` if None."""
+        """Return the fields; omit ``shards`` if None."""
         facts = super().facts()
         shards = facts.pop("shards")
         return facts if shards is None else facts | {"shards": [s._asdict() for s in shards]}

@@ -232,7 +232,7 @@ _ARROWS = re.compile(r".*\S\s+(?:<?[-=~]+>|<[-=~]+|[←→↔⇐⇒⟵⟶⟹])\s
 
 
 def sample(head: bytes, comment: str) -> list[str]:
-    """Return the first lines with data, without the last if it may be cut."""
+    """Return the first lines with data; omit the last line if it may be cut off."""
     text = head[:LOOK].decode("utf-8", "replace")
     lines = lines_of(text)
     if len(head) > LOOK and len(lines) > 1:

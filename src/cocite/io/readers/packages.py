@@ -107,7 +107,7 @@ def _npm_name(folder: str, package: dict[str, Any], whole: dict[str, Any]) -> st
 
 
 def _npm_first(package: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
-    """Parse npm version 1: nested packages, without the project's own dependencies."""
+    """Parse npm version 1: nested packages, but not the project's own dependencies."""
     for name, content in package.get("dependencies", {}).items():
         needs = content.get("requires") or {}
         yield name, list(needs) if isinstance(needs, dict) else []

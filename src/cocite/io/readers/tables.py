@@ -485,8 +485,8 @@ def _named_texts(path: Path) -> Iterator[tuple[str, str]]:
             if file.is_file():
                 if not file.resolve().is_relative_to(top):
                     raise InputError(
-                        f"{file} is a symbolic link that leads out of {path}; such links are not "
-                        f"followed. Copy the file into {path}, or omit the link"
+                        f"{file} is a symbolic link to a file outside {path}; such links are not "
+                        f"followed. Copy the file into {path}, or remove the link"
                     )
                 with file.open("rb") as opened:
                     yield file.name, _cell_text(opened.read, str(file))

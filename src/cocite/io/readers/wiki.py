@@ -1,6 +1,6 @@
 """MediaWiki dumps (mysqldump): tables ``page``, ``pagelinks``, ``linktarget``, ``redirect``.
 
-Nodes are the pages of the selected namespaces, without redirects: a link to a redirect leads to its
+Nodes are the pages of the selected namespaces, except redirects: a link to a redirect leads to its
 final target. A page is named by its title with underscores, preceded by its namespace
 (``Category:Birds``) unless that is the main namespace. Links to missing pages, and to redirects
 that are broken, circular or lead to another wiki, are counted.

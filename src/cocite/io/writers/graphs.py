@@ -140,7 +140,7 @@ def _write(form: GraphForm, file: BinaryIO, links: BinaryIO, pieces: Iterable[Gr
 
 
 def _there(titles: Iterable[str], values: Iterable[Any]) -> Facts:
-    """Return a mapping of names to values, without missing values."""
+    """Return a mapping of names to values; omit missing values."""
     pairs = zip(titles, values, strict=True)
     return {
         t: v for t, v in pairs if v is not None and not (isinstance(v, float) and math.isnan(v))

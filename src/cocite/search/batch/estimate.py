@@ -6,10 +6,10 @@ fewer and longer runs follow, because consecutive nodes may share work.
 
     seconds = nodes * a / threads + rows * w
 
-a is the time per node in the sample, and w the time to write a row, without fixed costs. Bytes are
-extrapolated from the second half of the sample, because a table that stores each name once grows
-more slowly than its rows. The prediction is poor if a few nodes, such as hubs, take most of the
-time.
+a is the time per node in the sample, and w the time to write a row, excluding fixed costs. Bytes
+are extrapolated from the second half of the sample, because a table that stores each name once
+grows more slowly than its rows. The prediction is poor if a few nodes, such as hubs, take most of
+the time.
 Source: Cochran, *Sampling Techniques*, chapter 8 (systematic sampling).
 """
 

@@ -101,7 +101,7 @@ class PageState:
         return replace(self, others=tuple(pair for pair in self.others if pair[0] not in names))
 
     def for_nodes(self, *nodes: str) -> PageState:
-        """Return the state for other nodes, named as stored, without offset, side and reasons."""
+        """Return the state for other ``nodes`` (stored names); reset offset, side and reasons."""
         return replace(self.without("offset", "side"), nodes=nodes, why=None)
 
     def onward(self) -> PageState:
@@ -146,7 +146,7 @@ def outward(name: str) -> str | None:
 
 
 def readable(name: str, most: int) -> str:
-    """Shorten a name to ``most`` characters, without a URL's scheme, by omitting the middle."""
+    """Shorten a name to ``most`` characters by omitting its middle; URLs also lose the scheme."""
     text = decoded(name)
     text = "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
     if outward(name) is not None:

@@ -143,7 +143,7 @@ class Pusher:
 
 
 def encode(rows: Rows, scale: float) -> Codes:
-    """Return the counts, ids, codes and norms of rows, without entries of code 0."""
+    """Return the counts, ids, codes and norms of rows; omit entries whose code is 0."""
     counts, ids, values = rows
     codes = np.rint(_CODES * np.sqrt(np.minimum(1.0, values.astype(np.float64) / scale)))
     row = np.repeat(np.arange(counts.size), counts.astype(np.int64))

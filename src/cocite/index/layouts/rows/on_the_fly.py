@@ -1,8 +1,8 @@
 """Queries with an unseen page in the layouts of rows.
 
-An added page changes the weights of its neighbors and every node's PageRank. So the layouts
-``nearest`` and ``features`` are built once, in temporary files, and scores are bit-identical to
-those of a rebuilt index. An unseen page has no text, so its row of words is empty.
+An added page changes the weights of its neighbors and every node's PageRank. So the ``nearest`` and
+``features`` layouts are built once, in temporary files, and scores are bit-identical to the scores
+from a rebuilt index. An unseen page has no text, so its row of words is empty.
 
 In ``rows``, the rows of the unseen page, and of 32 nodes within two links, are computed on the
 extended links, as in a rebuilt index. Linked nodes are chosen first, then nodes with the fewest

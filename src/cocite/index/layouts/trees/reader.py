@@ -105,7 +105,7 @@ class MeetingReader(SummingReader):
         return Span(0.0, min(values), max(values))
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
-        """Return the score of two nodes; a node scores 1 with itself, without error."""
+        """Return the score of two nodes; a node's similarity to itself is exactly 1."""
         samples = self.known(first, second)
         if first == second:
             return self.estimated(np.array([samples * ONE, samples * ONE], np.uint64), samples)

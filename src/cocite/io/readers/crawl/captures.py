@@ -113,7 +113,7 @@ class Captures:
         return self._count
 
     def capture(self, kind: int, url: str, at: str, leads: str = "", title: str = "") -> int:
-        """Add a capture by its URL; URLs must be normalized, without fragments."""
+        """Add a capture by its URL; URLs must be normalized and have no fragments."""
         fine = leads and len(leads) <= _LONGEST and leads.isascii()
         name = self.rules.name
         return self.add(kind, name(url), at, name(leads) if fine else "", title)

@@ -1,6 +1,6 @@
 """Parse an HTML page like a browser (lexbor, ada-url): its links, title and aliases.
 
-URLs are resolved against the first ``<base href>``, without fragments. A byte order mark, the
+URLs are resolved against the first ``<base href>``; fragments are removed. A byte order mark, the
 server (``charset``) or ``<meta charset>`` in the first 1,024 bytes declares the encoding, in this
 order of precedence. Otherwise, the page is UTF-8 if valid, else windows-1252. A link is navigation
 if it is in ``nav``, ``aside``, the page's header or footer, or an element with such a role. On a

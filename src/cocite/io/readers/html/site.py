@@ -2,9 +2,9 @@
 
 Names of pages end in .html, .htm, .xhtml or .shtml (possibly followed by a query, as saved by
 ``wget``). A file with no extension, or with that of a server-side script (.php), is a page if it
-begins like HTML. A URL leads to the file at its path, with its query (``p.php?id=2``) or else
-without. If that is a folder, the URL leads to its index.html; if there is none, to the file with
-.html appended, as on hosts of static sites.
+begins like HTML. A URL leads to the file at its path with its query (``p.php?id=2``), otherwise to
+the file at its path. If the path is a folder, the URL leads to its index.html; if no file exists,
+to the file with .html appended, as on hosts of static sites.
 
 All files are listed first, at a few hundred bytes each, and URLs lead only to these, so no link
 leaves the folder. Symbolic links within the folder are aliases; others, and broken or circular
