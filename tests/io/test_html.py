@@ -388,16 +388,20 @@ def test_threads_change_nothing_and_no_process_is_left(site: MakeFolder) -> None
 def test_what_is_a_page_is_told_by_its_name_or_its_beginning(site: MakeFolder) -> None:
     folder = site(
         {
-            "a.HTM": anchors("b", "c.php", "d.txt", "e"),
+            "a.HTM": anchors("b", "c.php", "d.txt", "e", "c.php?n=2", "c.php%3Fn=3.html", "g.css?v=1"),
             "b": "<!DOCTYPE html><html><title>B</title></html>",
             "c.php": "<html><body></body></html>",
+            "c.php?n=2": "<html><body></body></html>",  # as wget saves pages of queries
+            "c.php?n=3.html": "<p>",
             "d.txt": "<html></html>",
             "e": "no page",
             "f.xhtml": '<?xml version="1.0"?><html xmlns="http://www.w3.org/1999/xhtml"/>',
+            "g.css?v=1": "<html></html>",
         }
     )
-    assert read(folder)[0] == {("a.HTM", "b"), ("a.HTM", "c.php")}
-    assert list(graph_of(folder).names) == ["a.HTM", "b", "c.php", "f.xhtml"]
+    pages = ["b", "c.php", "c.php?n=2", "c.php?n=3.html"]
+    assert read(folder)[0] == {("a.HTM", page) for page in pages}
+    assert list(graph_of(folder).names) == ["a.HTM", *pages, "f.xhtml"]
 
 
 def test_titles_are_kept(site: MakeFolder) -> None:

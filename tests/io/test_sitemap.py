@@ -217,7 +217,9 @@ def test_pages_are_fetched_politely(tmp_path: Path, served: Served) -> None:
     assert served.most == 1
     assert {agent for _, _, agent in served.asked} == {f"cocite/{cocite.__version__}"}
     assert title_of(graph, u + "/a") == "Käse"
-    assert "robots.txt forbids it" in (tmp_path / "report.tsv").read_text()
+    report = (tmp_path / "report.tsv").read_text()
+    assert "robots.txt forbids it" in report
+    assert f"{u}/lost\tstatus 404\t\t\n" in report
 
 
 def test_requests_have_delay(

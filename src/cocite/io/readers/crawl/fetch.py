@@ -339,7 +339,10 @@ def _pages(
             captures.left_out[what] += 1
             job.report(url, why, "", "")
             captures.capture(ERROR, url, at)
-        elif page := captures.page_of(message, url, at, long=len(message.body) > LARGEST):
+            continue
+        if message.status >= 400:
+            job.report(url, f"status {message.status}", "", "")
+        if page := captures.page_of(message, url, at, long=len(message.body) > LARGEST):
             yield page
 
 

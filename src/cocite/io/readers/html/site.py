@@ -1,10 +1,10 @@
 """A folder as a site: which files are pages, and which page a URL leads to.
 
-Names of pages end in .html, .htm, .xhtml or .shtml (possibly followed by a query, as saved by
-``wget``). A file with no extension, or with that of a server-side script (.php), is a page if it
-begins like HTML. A URL leads to the file at its path with its query (``p.php?id=2``), otherwise to
-the file at its path. If the path is a folder, the URL leads to its index.html; if no file exists,
-to the file with .html appended, as on hosts of static sites.
+Names of pages end in .html, .htm, .xhtml or .shtml, before or after a query if the name has one, as
+saved by ``wget``. A file with no extension, or with that of a server-side script (.php), again
+before a query, is a page if it begins like HTML. A URL leads to the file at its path with its query
+(``p.php?id=2``), otherwise to the file at its path. If the path is a folder, the URL leads to its
+index.html; if no file exists, to the file with .html appended, as on hosts of static sites.
 
 All files are listed first, at a few hundred bytes each, and URLs lead only to these, so no link
 leaves the folder. Symbolic links within the folder are aliases; others, and broken or circular
@@ -44,12 +44,17 @@ _LONGEST_PATH = 4096
 
 def is_page_name(name: str) -> bool:
     """Return whether a file with this name is a page."""
-    return name.lower().rpartition("/")[2].partition("?")[0].endswith(_ENDINGS)
+    return name.lower().endswith(_ENDINGS) or _without_query(name).endswith(_ENDINGS)
 
 
 def may_be_page(name: str) -> bool:
     """Return whether a file with this name may be a page, depending on its content."""
-    return is_page_name(name) or os.path.splitext(name)[1].lower() in _PROGRAMS
+    return is_page_name(name) or os.path.splitext(_without_query(name))[1] in _PROGRAMS
+
+
+def _without_query(name: str) -> str:
+    """Return the name of a file in lower case, without its folders and a query."""
+    return name.lower().rpartition("/")[2].partition("?")[0]
 
 
 def is_note_name(name: str) -> bool:
