@@ -388,7 +388,9 @@ def test_threads_change_nothing_and_no_process_is_left(site: MakeFolder) -> None
 def test_what_is_a_page_is_told_by_its_name_or_its_beginning(site: MakeFolder) -> None:
     folder = site(
         {
-            "a.HTM": anchors("b", "c.php", "d.txt", "e", "c.php?n=2", "c.php%3Fn=3.html", "g.css?v=1"),
+            "a.HTM": anchors(
+                "b", "c.php", "d.txt", "e", "c.php?n=2", "c.php%3Fn=3.html", "g.css?v=1"
+            ),
             "b": "<!DOCTYPE html><html><title>B</title></html>",
             "c.php": "<html><body></body></html>",
             "c.php?n=2": "<html><body></body></html>",  # as wget saves pages of queries
