@@ -122,7 +122,8 @@ def test_a_fault_of_standard_input_is_named_so(here: Path) -> None:
     assert done.stdout == b""
     done = run(b"PAR1....", "ingest", "-", "-o", "g")
     assert done.stderr == (
-        b"Error: standard input is Parquet, which cannot be read as a stream: pass the file itself\n"
+        b"Error: standard input is Parquet, which cannot be read as a stream: "
+        b"pass the file itself\n"
     )
 
 
