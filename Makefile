@@ -127,7 +127,7 @@ audit: $(VENV)/.dev
 	&& $(BIN)/uv pip install --quiet --python "$$folder/plain/bin/python" --require-hashes -r requirements.lock \
 	&& $(BIN)/uv tool run --input-format cyclonedx-bom cyclonedx-py environment --pyproject pyproject.toml "$$folder/plain/bin/python" -o sbom.json
 	@echo "sbom.json: what a plain installation holds"
-	$(BIN)/uv tool run pip-audit --strict --disable-pip --require-hashes -r requirements.lock -r requirements-dev.lock
+	$(BIN)/uv tool run pip-audit --strict --disable-pip --require-hashes $(patsubst %,-r %,$(wildcard requirements*.lock))
 
 bench: $(VENV)/.dev
 	$(BIN)/python -m benchmarks
