@@ -173,8 +173,8 @@ def budget(memory: str | int | None) -> int:
     for left in _addresses_available():
         if given > left:
             raise ResourceError(
-                f"--memory is {format_size(given)}; the address space limit (ulimit -v) leaves "
-                f"{format_size(max(left, 0))}. Raise the limit, or reduce --memory"
+                f"--memory (memory=...) is {format_size(given)}; the address space limit (ulimit "
+                f"-v) leaves {format_size(max(left, 0))}. Raise the limit, or reduce --memory"
             )
     return max(0, given - _base())
 
@@ -187,7 +187,7 @@ def note_low_memory(error: BaseException) -> str:
     if not (isinstance(error, MemoryError) or unloaded or number == errno.ENOMEM):
         return ""
     limit = "; the address space limit (ulimit -v) may be too low" if _addresses() else ""
-    return f"out of memory: {format_size(available())} are free{limit}. Reduce --memory"
+    return f"out of memory: {format_size(available())} is free{limit}. Reduce --memory (memory=...)"
 
 
 LEAST_INGEST = _DATABASE + _LEAST_DATABASE
@@ -202,8 +202,8 @@ def database_memory(memory: int) -> int:
 def short_of(memory: int) -> str:
     """Return the end of a message on a budget of ``memory`` bytes, which is too small."""
     return (
-        f"the limit is {format_total(memory)}, and {format_size(available())} are free. Raise "
-        "the limit with --memory"
+        f"the limit is {format_total(memory)}, and {format_size(available())} is free. Raise "
+        "the limit with --memory (memory=...)"
     )
 
 

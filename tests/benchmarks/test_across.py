@@ -115,9 +115,9 @@ def test_a_short_list_judges_as_a_whole_one(make_graph: MakeGraph, tmp_path: Pat
     short = Judge(queries, relevance=classes, cutoffs=[1, 10], longest=10)(ranker)
     for title in ("precision@1", "precision@10", "ndcg@10", "answered"):
         assert short.value(title) == whole.value(title)
-    with pytest.raises(UsageError, match="lists have only 5 hits, too few"):
+    with pytest.raises(UsageError, match="longest is 5; it must be at least 10, or 0"):
         Judge(queries, relevance=classes, cutoffs=[10], longest=5)
-    with pytest.raises(UsageError, match="too few"):
+    with pytest.raises(UsageError, match="longest is 10, but Gamma needs whole lists"):
         Judge(queries, familial=classes, cutoffs=[1], longest=10)
 
 

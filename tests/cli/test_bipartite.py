@@ -114,7 +114,7 @@ def test_tuning_is_for_one_side(tmp_path: Path) -> None:
         cocite.tune(cocite.ingest(_table(1), tmp_path / "plain"), side="user")
     labels = tmp_path / "labels.tsv"
     labels.write_text("".join(f"user:{i}\tg{i % 4}\n" for i in range(80)))
-    with pytest.raises(UsageError, match="labels nodes of the side user: select that side"):
+    with pytest.raises(UsageError, match="labels nodes on the user side: select that side"):
         cocite.tune(graph, labels=labels, **few)
     assert cocite.tune(graph, labels=labels, side="user", **few).best.figure.value > 0.9
 

@@ -255,7 +255,7 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         (
             "ingest links.tsv -o . --overwrite",
             2,
-            "Error: '.' is not a directory that can be created",
+            "Error: the output is '.'; it must be the path of a new directory, such as ./links",
         ),
         ("ingest links.tsv -o links.tsv/x", 1, "Error: links.tsv/x.building cannot be created: "),
         (f"{GENERATE} --pages 5 --links 5 --labels .", 1, ". is a directory"),
@@ -263,7 +263,11 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         ("rank g -o r.xlsx", 2, "ends in '.xlsx'; it must end in one of .parquet"),
         ("all-pairs g -o mine.npy", 1, f"mine.npy exists. {OTHER}"),
         ("rank g -o mine.npy", 1, f"mine.npy exists. {OTHER}"),
-        ("related-all i -o x.odd", 2, "Or set the format with --output-format"),
+        ("related-all i -o x.odd", 2, "ends in '.odd'; it must end in one of .parquet"),
+        ("related-all i -o x", 2, "x has no extension; it must end in one of .parquet"),
+        ("related-all i -o x.odd", 2, "; or set the format with --output-format"),
+        ("rank g -o r", 2, "r has no extension; it must end in one of .parquet"),
+        ("evaluate g -o r", 2, "r has no extension; a report must end in .html"),
         ("related-all i -o - --overwrite", 2, "do not apply to standard output"),
         *(
             (

@@ -24,7 +24,9 @@ def test_local_cluster_starts_and_ends(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("COCITE_CACHE", str(tmp_path))
     # Ray has never run here: there is no folder of its own.
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    assert "no local cluster is running; cocite cluster up" in cocite("cluster", "down", ok=False)
+    assert "no local cluster is running, so there is nothing to stop" in cocite(
+        "cluster", "down", ok=False
+    )
     up = json.loads(cocite("cluster", "up", "--local", "2", "--format", "json"))
     note = tmp_path / "cluster.json"
     try:

@@ -63,7 +63,7 @@ def test_endless_line(make_graph: MakeGraph, tmp_path: Path, endless: Path, opti
     cocite.build(make_graph(NODES), tmp_path / "i")
     command = ["evaluate", tmp_path / "i", option, endless, "--memory", "300MB"]
     said, peak = refused(command)
-    assert "x.tsv.gz:3: a line of more than 33,554,432 characters" in said
+    assert "x.tsv.gz:3: the line is longer than 33,554,432 characters" in said
     assert peak < 600
 
 
@@ -122,7 +122,7 @@ def test_rows_of_strangers_are_counted_and_not_kept(make_graph: MakeGraph, tmp_p
     (tmp_path / "l.tsv").write_text(f"a\tx\n{rows}")
     assert read_labels(tmp_path / "l.tsv", names, header="no", memory=2000).unknown == 5000
     (tmp_path / "l.tsv").write_text(rows)
-    with pytest.raises(InputError, match=r"it names 'stranger 0', 'stranger 1', 'stranger 2'\. It"):
+    with pytest.raises(InputError, match=r"names are 'stranger 0', 'stranger 1', 'stranger 2'\. The"):
         read_labels(tmp_path / "l.tsv", names, header="no")
 
 

@@ -192,7 +192,7 @@ def test_a_sample_is_small() -> None:
 def test_a_budget_that_is_too_small_names_what_is_needed(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(
         ResourceError,
-        match=r"needs 4\.2 MB of memory to index, in blocks and with all tokens on disk; 5 kB",
+        match=r"needs 4\.2 MB of memory, even in blocks and with the state of walks on disk; the limit is 5 kB",
     ):
         build(graph, tmp_path / "x", memory="5kB")
     assert not list(tmp_path.glob("x*"))
@@ -221,7 +221,7 @@ def test_a_budget_that_is_too_small_names_what_is_needed(graph: Graph, tmp_path:
         ({"numbers": range(70_000)}, "samples is 70000"),
         ({"only_nodes": ["nobody"]}, "no page of .* is selected"),
         ({"only_nodes": "page two"}, "only_nodes is a single string"),
-        ({"only_prefix": ""}, "it must be a prefix of names"),
+        ({"only_prefix": ""}, "it must be a non-empty prefix"),
         ({"only_prefix": ["x"], "layout": "paths"}, "choose --layout trees"),
         ({"only_prefix": ["x"], "measure": "compact-simrank"}, "choose --layout trees"),
         ({"only_prefix": "x", "measure": "cocitation"}, "an index of cocitation needs links"),

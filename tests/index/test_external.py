@@ -197,7 +197,9 @@ def test_the_budget_decides_the_form(
     assert "on 2 threads, about" in texts[10**8]
     assert "blocks of the graph one after another" in texts[tokens + 8192]
     for memory in (tokens - 1, 20_000):
-        assert "blocks from disk, and tokens on disk too: in memory they take" in texts[memory]
+        assert (
+            "blocks from disk, and the state of walks on disk: in memory it takes" in texts[memory]
+        )
 
 
 def test_forced_blocks_use_memory_where_they_fit(make_graph: MakeGraph, tmp_path: Path) -> None:
@@ -209,7 +211,7 @@ def test_forced_blocks_use_memory_where_they_fit(make_graph: MakeGraph, tmp_path
     assert small.external
     assert small.cuts == fitting.cuts
     with pytest.raises(
-        UsageError, match=r"blocks is 2,000; with tokens on disk, the maximum is 1,024"
+        UsageError, match=r"blocks is 2,000; with the state of walks on disk, the maximum is 1,024"
     ):
         cocite.build(graph, tmp_path / "x", blocks=2000, external=True, measure="psimrank")
     ample = planned(graph, 10**9, external=True)

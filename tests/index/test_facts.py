@@ -236,10 +236,17 @@ def test_verify_reports(build: Build, tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    ("label", "direction"), [("../x", "in"), ("a/b", "in"), ("", "../in"), ("", ""), ("A", "in")]
+    ("label", "direction", "said"),
+    [
+        ("../x", "in", r"part label is '\.\./x'; it must contain only a-z, 0-9 and hyphens"),
+        ("a/b", "in", "part label is 'a/b'"),
+        ("A", "in", "part label is 'A'"),
+        ("", "../in", r"direction is '\.\./in'; it must be one of in, out"),
+        ("", "", "direction is ''"),
+    ],
 )
-def test_no_part_can_name_a_file_elsewhere(label: str, direction: str) -> None:
+def test_no_part_can_name_a_file_elsewhere(label: str, direction: str, said: str) -> None:
     """Whatever comes before: what names the files of a draft looks once more."""
     plan = PartPlan(find_measure("psimrank"), direction, "trees", PartSettings(), 1.0, label)
-    with pytest.raises(UsageError, match="are no label and direction of a part"):
+    with pytest.raises(UsageError, match=said):
         _ = plan.prefix

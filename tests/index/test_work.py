@@ -191,7 +191,7 @@ def test_another_graph_in_its_place_is_refused(graphs: dict[bool, Graph], tmp_pa
     with prepared(graphs, "trees", tmp_path / "x") as build:
         work = works_of(build)[0]
     with pytest.raises(
-        UsageError, match=r"is not the graph that this build started with: the checksums differ"
+        UsageError, match=r" on .* is not the graph that this build started with: its checksum"
     ):
         replace(work, graph=graphs[True].path).links()
     with pytest.raises(NotAStore):

@@ -329,6 +329,21 @@ def test_headers_that_ask_for_memory_are_refused(tmp_path: Path, content: bytes)
         ingested(tmp_path, content)
 
 
+def test_only_damaged_archives_should_be_fetched_again(tmp_path: Path) -> None:
+    content = bytearray(zipped(SITE))
+    content[content.index(b"PK\x01\x02") + 8] |= 1  # the first file is encrypted
+    with pytest.raises(InputError, match=r"is encrypted.*Unpack the archive, and pass the folder$"):
+        ingested(tmp_path, bytes(content), "site.zip")
+    content = bytearray(zipped(SITE))
+    content[content.index(b"PK\x01\x02") + 10] = 97  # an unknown compression
+    with pytest.raises(InputError, match=r"not supported\. Unpack the archive, and pass the folder$"):
+        ingested(tmp_path, bytes(content), "site.zip")
+    content = bytearray(zipped(SITE))
+    content[content.index(b"PK\x01\x02") + 16] ^= 1  # the first file's checksum
+    with pytest.raises(InputError, match=r"Bad CRC-32.*Fetch or copy the archive again$"):
+        ingested(tmp_path, bytes(content), "site.zip")
+
+
 def test_sparse_files_and_devices_are_left_out(tmp_path: Path) -> None:
     """A sparse file of any size is a few bytes; none of its zeros is read."""
     members = tar_of(TWO)

@@ -440,7 +440,7 @@ def test_what_is_no_site_is_refused(site: MakeFolder) -> None:
         UnrecognizedInput, match=r"a\.html is an HTML page, which .* pass their folder"
     ):
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"))
-    with pytest.raises(UnrecognizedInput, match=r"is a file\. HTML is read as a whole site"):
+    with pytest.raises(UnrecognizedInput, match=r"is a file; HTML pages must be read as a site"):
         cocite.ingest(folder / "a.html", folder.with_name("out.graph"), input_format="html")
     with pytest.raises(MalformedRow, match="control character in a name"):
         graph_of(folder)

@@ -167,8 +167,15 @@ def test_a_folder_is_replaced_if_it_is_one_of_ours(odd: Index, tmp_path: Path) -
     with pytest.raises(OutputExists, match=r"lacks its manifest\.json"):
         odd.related_all(path, 2, kind="folder", overwrite=True)
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputExists, match="is not a folder"):
-        odd.related_all(tmp_path / "file", 2, kind="folder", overwrite=True)
+    (tmp_path / "to").symlink_to(path)
+    (tmp_path / "away").symlink_to("nowhere")
+    for name, said in [
+        ("file", "file is not a folder. Choose another output"),
+        ("to", f"to is a symbolic link to {path}. Choose that folder, or another output"),
+        ("away", "away is a symbolic link to nowhere. Choose that path, or another output"),
+    ]:
+        with pytest.raises(OutputExists, match=re.escape(said)):
+            odd.related_all(tmp_path / name, 2, kind="folder", overwrite=True)
 
 
 def test_folded_names_disk(odd: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -189,7 +196,7 @@ def test_what_it_is_goes_by_the_name_or_is_said(odd: Index, tmp_path: Path) -> N
     odd.related_all(tmp_path / "b.csv", 3)
     assert (tmp_path / "b").read_bytes() == (tmp_path / "b.csv").read_bytes()
     for name in ("x.folder", "x", "x.npy"):
-        with pytest.raises(UsageError, match=r"or in / for a folder .* --output-format \(kind=\)"):
+        with pytest.raises(UsageError, match=r"or in / for a folder .* --output-format \(kind=\.\.\.\)"):
             odd.related_all(tmp_path / name, 3)
     message = "kind is 'xml'; it must be one of parquet, csv, tsv, jsonl"
     with pytest.raises(UsageError, match=message):
@@ -301,4 +308,4 @@ def test_intervals_on_command(
     assert titles(sampled, "--intervals", "0.9") == TITLES
     for wrong in ("yes", "1.5"):
         assert main(["related-all", sampled, "-o", "-", "--intervals", wrong]) == 2
-        assert "a number between 0 and 1" in capsys.readouterr().err
+        assert "it must be a number above 0 and below 1" in capsys.readouterr().err

@@ -144,7 +144,7 @@ def test_refined_answers_refuse_it(graph: Graph, tmp_path: Path, measure: str) -
         lambda: index.similarity(LINKED, "11", target_error=0.01, evidence="geometric"),
         lambda: index.related_all(tmp_path / "a.csv", refine=True, evidence="geometric"),
     ):
-        with pytest.raises(UsageError, match="evidence is 'geometric', but refined answers"):
+        with pytest.raises(UsageError, match="evidence is 'geometric', which refined answers"):
             ask()
     assert not (tmp_path / "a.csv").exists()
 

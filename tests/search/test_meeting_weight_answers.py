@@ -117,12 +117,12 @@ def test_intervals_leave_room_for_later_meetings(make_graph: MakeGraph) -> None:
 def test_computed_simrank_takes_only_a_decay(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(EDGES, range(12))
     built = cocite.build(graph, tmp_path / "i", measure="simrank", samples=10)
-    with pytest.raises(UsageError, match="support only a decay: pass a decay"):
+    with pytest.raises(UsageError, match="only with the default: pass --meeting-weight"):
         built.related(LINKED, refine=True, meeting_weight="hitting")
-    with pytest.raises(UsageError, match="support only a decay: pass a decay"):
+    with pytest.raises(UsageError, match="only with the default: pass --meeting-weight"):
         built.similarity(LINKED, "4", target_error=0.01, meeting_weight="t<=3")
     assert built.related(LINKED, refine=True, decay=0.5)
-    with pytest.raises(UsageError, match="support only a decay"):
+    with pytest.raises(UsageError, match="refined only with the default"):
         built.related_all(tmp_path / "all.csv", refine=True, meeting_weight="hitting")
     assert not list(tmp_path.glob("all*"))
 

@@ -196,7 +196,7 @@ def test_overwriting_a_link_replaces_the_link_and_keeps_its_target(tmp_path: Pat
 
 @pytest.mark.parametrize("output", ["", ".", "/"])
 def test_an_output_needs_a_name(output: str) -> None:
-    with pytest.raises(UsageError, match=r"is not a directory that can be created"):
+    with pytest.raises(UsageError, match=r"it must be the path of a new directory"):
         Staging(output, "graph")
 
 

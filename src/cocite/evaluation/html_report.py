@@ -22,7 +22,7 @@ from typing import NamedTuple
 from cocite.errors import UsageError
 from cocite.evaluation.labels import Interval
 from cocite.results import ResultRows, write_csv
-from cocite.storage import check_file, disk, staged_file
+from cocite.storage import check_file, disk, ending_of, staged_file
 
 
 class ReportTable(NamedTuple):
@@ -50,7 +50,7 @@ def check_report(output: str | os.PathLike[str], overwrite: bool) -> Path:
     """Check that the report and its .md and .csv files can be written; return its path."""
     path = Path(output)
     if path.suffix != ".html":
-        raise UsageError(f"{path} ends in {path.suffix!r}; a report must end in .html")
+        raise UsageError(f"{ending_of(path)}; a report must end in .html")
     for ending in (".html", ".md", ".csv"):
         check_file(path.with_suffix(ending), overwrite)
     return path

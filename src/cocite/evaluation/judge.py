@@ -330,8 +330,11 @@ class Judge(QueryJudge):
             raise UsageError("top must be 2 or more; cutoffs and depth must be 1 or more")
         if not 0 <= gamma_least < float("inf"):
             raise UsageError(f"gamma_least is {gamma_least!r}; it must be a number, 0 or more")
-        if longest and (familial or longest < max([*cutoffs, depth if content else 0])):
-            raise UsageError(f"the lists have only {longest} hits, too few for this evaluation")
+        if longest and familial:
+            raise UsageError(f"longest is {longest}, but Gamma needs whole lists: set longest to 0")
+        needed = max([*cutoffs, depth if content else 0])
+        if 0 < longest < needed:
+            raise UsageError(f"longest is {longest}; it must be at least {needed}, or 0")
         self.queries, self._least, self._longest = queries, gamma_least, longest
         self._familial, self._relevance, self._content = familial, relevance, content
         self._cutoffs, self._depth, self._top = sorted(set(cutoffs)), depth, top

@@ -33,6 +33,7 @@ from cocite.io.writers import TABLES, Target, Types, check_output, kinds_of, tar
 from cocite.options.common import OutputOptions
 from cocite.resources import format_size
 from cocite.results import Document, ResultRows, Writable, columns_of
+from cocite.storage import ending_of
 
 TITLES = ("method", "measure", "direction", "figure", "estimate", "low", "high")
 
@@ -212,7 +213,7 @@ def figures_target(output: OutputOptions, *, safe: bool = False) -> Path | Targe
     path = Path(output.output)
     if kind is None and path.suffix not in (f".{REPORT}", *TABLES):
         raise UsageError(
-            f"{path} ends in {path.suffix!r}; a report must end in .{REPORT}, and a table of all "
+            f"{ending_of(path)}; a report must end in .{REPORT}, and a table of all "
             f"figures in one of {', '.join(TABLES)}"
         )
     if (kind or path.suffix.removeprefix(".")).lower() == REPORT:

@@ -182,8 +182,8 @@ class Tuning:
                 assert sides is not None
                 side = sides.title_of(int(truth.queries[0]))
                 raise UsageError(
-                    f"{self.options.labels} labels nodes of the side {side}: select that side "
-                    "with --side (side=)"
+                    f"{self.options.labels} labels nodes on the {side} side: select that side with "
+                    f"--side {side} (side=...)"
                 )
         self._candidates = truth.candidates
         self._notes += [f"read {source}" for source in truth.sources]

@@ -281,7 +281,7 @@ class IndexBuild:
         free = shutil.disk_usage(self._draft.path).free
         if size * (self.units - self.done) / self.units > free:
             raise ResourceError(
-                f"the index needs about {format_size(total)}; {format_size(free)} are free in "
+                f"the index needs about {format_size(total)}; {format_size(free)} is free in "
                 f"{self._draft.output.parent}. Choose another output, or fewer samples"
             )
         fits = tuple("finished before" if each.fit is None else str(each.fit) for each in found)

@@ -131,8 +131,8 @@ def _checked(path: Path, digest: str, verify: bool, identity: tuple[int, int, in
     found = Graph.open(path, verify=verify)
     if found.digest != digest:
         raise UsageError(
-            f"{path} is not the graph that this build started with: the checksums differ. "
-            "Restore that graph, or restart the build"
+            f"{path} on {_called()} is not the graph that this build started with: its checksum "
+            "differs. Restore that graph, or start over with --no-resume (restart=True)"
         )
     found.check()
     return found
@@ -176,9 +176,9 @@ def read_note(path: Path, samples: int) -> Note | None:
 
 _NOTE_BYTES = 1 << 24
 _SHARE = (
-    "Put the graph and the output on a disk that all machines of the cluster share, or specify the "
-    "graph by URL (s3://..., gs://..., file://...), and a URL for the shards with --staging-url "
-    "(staging_url=...)"
+    "Put the graph and the output on a disk that all machines of the cluster share, or pass the "
+    "graph as a URL (s3://..., gs://..., file://...) and set --staging-url (staging_url=...) to a "
+    "URL for the shards"
 )
 _opened: dict[tuple[object, ...], Links] = {}
 """Links cached by a worker process for the current build."""

@@ -139,7 +139,7 @@ class Merge:
         free = shutil.disk_usage(self._draft.path).free
         if size > free:
             raise ResourceError(
-                f"the index needs up to {format_size(size)}; {format_size(free)} are free in "
+                f"the index needs up to {format_size(size)}; {format_size(free)} is free in "
                 f"{self._draft.output.parent}. Choose another output"
             )
         progress(0, self.units)
@@ -222,8 +222,9 @@ def _check_alone(index: StoredIndex) -> None:
         )
     if any(SAMPLES in component.fixed for component in index.measure.components):
         raise UsageError(
-            f"{index.measure.name} fixes its number of samples. Build the indexes with --samples "
-            "or --sample-range instead"
+            f"{path} cannot be merged: its measure, {index.measure.name}, contains a number of "
+            "samples. Omit samples from the measure, and rebuild with --samples (samples=...) or "
+            "--sample-range (numbers=...)"
         )
 
 

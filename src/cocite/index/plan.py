@@ -150,7 +150,8 @@ class Keep:
         given = (prefixes,) if isinstance(prefixes, str) else tuple(prefixes or ())
         if not all(isinstance(each, str) and each for each in given):
             raise UsageError(
-                f"only_prefix is {prefixes!r}; it must be a prefix of names, or a list of prefixes"
+                f"only_prefix is {prefixes!r}; it must be a non-empty prefix, or a list of "
+                "non-empty prefixes"
             )
         return cls(given, tuple(dict.fromkeys(map(str, names or ()))))
 

@@ -360,8 +360,8 @@ class RefreshBuild(IndexBuild):
         allowed = self._means.memory
         if need > allowed:
             raise ResourceError(
-                f"converting samples to a graph of {self.graph.nodes:,} nodes takes "
-                f"{format_least(need)} of memory; {short_of(allowed)}, or redraw all of them "
+                f"carrying the old samples over to the new graph ({self.graph.nodes:,} nodes) "
+                f"needs {format_least(need)} of memory; {short_of(allowed)}, or redraw all samples "
                 "with --fraction 1 (fraction=1)"
             )
         return min(self._means.threads, max(1, (allowed - beside - 2 * blob) // making))

@@ -49,7 +49,7 @@ from cocite.io.readers.html.page import joined
 from cocite.io.readers.html.site import HERE, LARGEST, Site
 from cocite.options.site import SiteOptions
 from cocite.results import Document
-from cocite.storage import disk, staged_file, staged_folder
+from cocite.storage import check_folder, disk, staged_file, staged_folder
 from cocite.storage.atomic import sweep_staged
 
 MANIFEST = ".cocite-site.json"
@@ -339,12 +339,14 @@ def write_json(found: RelatedSite, folder: Path) -> SiteDocument:
 
 def _check_folder(folder: Path, overwrite: bool) -> None:
     """Raise :class:`OutputExists` unless lists may be written to ``folder``."""
-    if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-        raise OutputExists(f"{folder} is not a folder. Choose another output")
+    check_folder(folder)
     names = set(os.listdir(folder)) if folder.exists() else set()
-    if names and (names - {_JSON, "pages"} or _JSON not in names):
+    others = sorted(names - {_JSON, "pages"})
+    if others or (names and _JSON not in names):
+        found = f"such as {others[0]}" if others else f"and lacks {_JSON}"
         raise OutputExists(
-            f"{folder} contains files other than lists of related pages. Choose another output"
+            f"{folder} contains files that cocite site did not write, {found}. Choose another "
+            "output"
         )
     if names and not overwrite:
         raise OutputExists(f"{folder} exists. Choose another output, or pass --overwrite")

@@ -51,7 +51,7 @@ def unwritable(directory: Path, error: Exception) -> ResourceError:
         )
     return ResourceError(
         f"temporary files in {directory} cannot be written or read, where "
-        f"{format_size(shutil.disk_usage(directory).free)} are free: {error}. Free disk space, or "
+        f"{format_size(shutil.disk_usage(directory).free)} is free: {error}. Free disk space, or "
         "choose an output on another disk"
     )
 

@@ -87,8 +87,8 @@ class MeetingSetting(Setting[str]):
     def allowed(self) -> str:
         """Describe the allowed values."""
         return (
-            ", ".join(_NAMED) + "; an expression in t, such as 0.8**t or t<=3; or one number "
-            "per step, such as 0.9, 0.5, 0.1"
+            ", ".join(map(repr, _NAMED)) + ", an expression in t (such as 0.8**t or t<=3), or one "
+            "number per step (such as 0.9, 0.5, 0.1)"
         )
 
 

@@ -166,6 +166,6 @@ def refuse_evidence(parts: Sequence[StoredPart], asked: WholeSettings) -> None:
     for form in (part.evidence(asked) for part in parts):
         if form != EVIDENCE.default:
             raise UsageError(
-                f"evidence is {form!r}, but refined answers do not support it: omit evidence, or "
-                "the refinement (--refine, --target-error)"
+                f"evidence is {form!r}, which refined answers do not support: omit --evidence "
+                "(evidence=...), or --refine (refine=True) and --target-error (target_error=...)"
             )

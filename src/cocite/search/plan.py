@@ -270,8 +270,8 @@ def plan_index(
     built = BuildOptions.checked(measure, *way, kept, options=chosen)
     if any(SAMPLES in component.fixed for component in built.measure.components):
         raise UsageError(
-            f"{measure} fixes its number of samples, but planning draws fewer. Omit samples from "
-            "the measure, and use --samples (samples=) instead"
+            f"{measure} contains a number of samples, but planning draws fewer. Omit samples from "
+            "the measure, and pass --samples (samples=...) instead"
         )
     asked = query_settings(built.measure, built.parts, ask)
     means = Resources.checked(threads, memory)
@@ -369,7 +369,8 @@ def _estimated(
         folder = tempfile.mkdtemp(prefix="cocite-plan-", dir=scratch)
     except OSError as error:
         raise ResourceError(
-            f"no samples can be drawn: {error}. Choose another directory with --scratch (scratch=)"
+            f"cannot create a temporary directory for the estimate: {error}. Choose another "
+            "directory with --scratch (scratch=...)"
         ) from error
     try:
         few = options if count is None else _with_samples(options, count)

@@ -29,13 +29,19 @@ from cocite.storage.manifest import kind_of as kind_of
 if TYPE_CHECKING:
     from cocite.storage.atomic import Journal as Journal
     from cocite.storage.atomic import check_file as check_file
+    from cocite.storage.atomic import check_folder as check_folder
+    from cocite.storage.atomic import ending_of as ending_of
     from cocite.storage.atomic import staged_file as staged_file
     from cocite.storage.atomic import staged_folder as staged_folder
     from cocite.storage.atomic import staged_rows as staged_rows
 
 
+_ATOMIC = ("Journal", "check_file", "check_folder", "ending_of", "staged_file", "staged_folder")
+_ATOMIC += ("staged_rows",)
+
+
 def __getattr__(name: str) -> Any:
-    if name not in ("Journal", "check_file", "staged_file", "staged_folder", "staged_rows"):
+    if name not in _ATOMIC:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from cocite.storage import atomic
 

@@ -158,6 +158,23 @@ _LONGEST = 200
 _TRIES = 5
 
 
+def ending_of(path: Path) -> str:
+    """Return the start of a message on a wrong extension, such as ``x.odd ends in '.odd'``."""
+    return f"{path} ends in {path.suffix!r}" if path.suffix else f"{path} has no extension"
+
+
+def check_folder(path: Path) -> None:
+    """Raise :class:`~cocite.errors.OutputExists` if ``path`` exists and is no plain folder."""
+    if path.is_symlink():
+        kind = "folder" if path.is_dir() else "path"
+        raise OutputExists(
+            f"{path} is a symbolic link to {os.readlink(path)}. Choose that {kind}, or another "
+            "output"
+        )
+    if path.exists() and not path.is_dir():
+        raise OutputExists(f"{path} is not a folder. Choose another output")
+
+
 def check_file(path: Path, overwrite: bool) -> Path:
     """Return ``path`` if a file may be written there; call this before any work.
 

@@ -60,7 +60,10 @@ class Building:
                 "merge, and tables, accept URLs"
             )
         if not self.output.name:
-            raise UsageError(f"{str(output)!r} is not a directory that can be created")
+            raise UsageError(
+                f"the output is {str(output)!r}; it must be the path of a new directory, such as "
+                "./links.index"
+            )
         self.path = self.output.with_name(self.output.name + ".building")
         self._resumable = resumable
         self._published = False

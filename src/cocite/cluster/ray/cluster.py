@@ -475,8 +475,9 @@ class Cluster:
                 missed = 0 if answers(self._head) else missed + 1
                 if missed == _LOOKS:
                     raise ClusterError(
-                        f"the head node of the cluster, {self._head}, no longer answers. Restart "
-                        "the cluster and repeat the command; it resumes"
+                        f"the head node of the cluster, {self._head}, has stopped responding. "
+                        "Restart the cluster and repeat the command; interrupted builds and "
+                        "batches resume"
                     ) from error
             except self._ray.exceptions.RayError as error:
                 raise translated(error) from error

@@ -212,7 +212,7 @@ def stop_cluster() -> RunningCluster:
     """Stop the permanent cluster; raises :class:`ClusterError` if none is running."""
     found = saved_address()
     if found is None:
-        raise ClusterError("no local cluster is running; cocite cluster up --local N starts one")
+        raise ClusterError("no local cluster is running, so there is nothing to stop")
     os.kill(found.process, signal.SIGTERM)
     until = time.monotonic() + _SECONDS
     while _is_held(address_file()):

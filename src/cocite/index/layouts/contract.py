@@ -37,8 +37,11 @@ def part_prefix(label: str, direction: str) -> str:
     """Return the prefix of a part's file names. Raises :class:`UsageError` for an invalid label or
     direction, because the file path could leave the store.
     """
-    if direction not in (*DIRECTIONS, NO_LINKS) or not _LABEL.fullmatch(label):
-        raise UsageError(f"{label!r} and {direction!r} are no label and direction of a part")
+    if not _LABEL.fullmatch(label):
+        raise UsageError(f"part label is {label!r}; it must contain only a-z, 0-9 and hyphens")
+    if direction not in (*DIRECTIONS, NO_LINKS):
+        allowed = ", ".join((*DIRECTIONS, NO_LINKS))
+        raise UsageError(f"direction is {direction!r}; it must be one of {allowed}")
     return f"{label}-{direction}." if label else f"{direction}."
 
 

@@ -139,9 +139,11 @@ class MemoryPlan:
             )
         text, blocks = self.head, len(self.cuts) + 1
         if self.external:
-            text += f", {blocks} block{'s' * (blocks > 1)} from disk, and tokens on disk too"
+            text += (
+                f", {blocks} block{'s' * (blocks > 1)} from disk, and the state of walks on disk"
+            )
             if self.tokens:
-                text += f": in memory they take {format_size(self.tokens)}"
+                text += f": in memory it takes {format_size(self.tokens)}"
         elif self.cuts:
             text += f", {blocks} blocks of the graph one after another"
         if self.scratch_bytes:
@@ -194,7 +196,9 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
         if memory >= least + block or not (blocks is None or demand.external):
             return _plan_blocks(links, means, demand, block)
         if not demand.external:
-            raise too_little(demand.layout, nodes, least + block, memory, "with one thread")
+            raise too_little(
+                demand.layout, nodes, least + block, memory, "even in blocks and with one thread"
+            )
     tokens = 0 if means.external else least
     return _plan_external(links, means, demand, tokens)
 
@@ -225,7 +229,7 @@ def fit_partitions(
         if most <= means.memory:
             cuts = tuple(graph.cuts[1:-1])
             return MemoryPlan(most, 1, cuts, rows=rows, together=count, apart=graph.blocks)
-    how = f"in {graph.blocks} blocks"
+    how = f"in its {graph.blocks} blocks"
     raise too_little(part.layout, links.nodes, most, means.memory, how)
 
 
@@ -258,13 +262,14 @@ def _plan_external(links: Links, means: Resources, demand: Demand, tokens: int) 
     if blocks is not None:
         if blocks > _MOST_BLOCKS:
             raise UsageError(
-                f"blocks is {blocks:,}; with tokens on disk, the maximum is {_MOST_BLOCKS:,}"
+                f"blocks is {blocks:,}; with the state of walks on disk, the maximum is "
+                f"{_MOST_BLOCKS:,}"
             )
         cuts, wanted, room, held = cut_evenly(links, blocks), 0, means.memory, -(-whole // blocks)
     else:
         needed = max(_LEAST_MEMORY, whole // _LEAST_PART)
         if memory < needed:
-            how = "with all tokens on disk"
+            how = "even in blocks and with the state of walks on disk"
             raise too_little(demand.layout, nodes, needed + beside, means.memory, how)
         cuts = cut_blocks(links, (memory - rows * ROW_ROOM) // 2, BLOCK_NODE, step.read)
         wanted, room, held = means.threads, memory, whole
@@ -292,6 +297,6 @@ def samples_together(samples: int, nodes: int, disk: int, node: int = WALK_NODE)
 def too_little(layout: str, nodes: int, needed: int, memory: int, how: str) -> ResourceError:
     """Return the exception for ``memory`` below the minimum ``needed``."""
     return ResourceError(
-        f"a graph of {nodes:,} nodes needs {format_least(needed)} of memory to index, in blocks "
-        f"and {how}; {short_of(memory)}{floor_text(layout)}"
+        f"indexing a graph of {nodes:,} nodes needs {format_least(needed)} of memory, {how}; "
+        f"{short_of(memory)}{floor_text(layout)}"
     )

@@ -189,7 +189,8 @@ def snapshots_of(facts: Facts, samples: int) -> tuple[Snapshot, ...]:
     runs = [g.first for g in found[1:]] == ends[:-1]
     ages = [g.refresh for g in found]
     if not runs or ages != sorted(set(ages)) or sum(g.samples for g in found) != samples:
-        raise facts.refused("generations", f"ranges of {samples} samples in total, oldest first")
+        allowed = f"a list of consecutive ranges, oldest first, with {samples} samples in total"
+        raise facts.refused("generations", allowed)
     last = found[-1]
     if (last.graph, last.digest, last.path) != (*newest, graph.relative("path")):
         raise facts.refused("generations", "a list that ends with the index's graph")

@@ -283,8 +283,8 @@ class NameTable:
             self._line += 1
             if len(line) > LONGEST:
                 raise InputError(
-                    f"{self.file}:{self._line}: a line of more than {LONGEST:,} characters, the "
-                    "maximum for a row. Use a table with one row per line"
+                    f"{self.file}:{self._line}: the line is longer than {LONGEST:,} characters, "
+                    "the maximum for a row. Pass a table with one row per line"
                 )
             bare = line.lstrip()
             if bare and not (mark and bare.startswith(mark)):

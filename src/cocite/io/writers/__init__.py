@@ -31,7 +31,7 @@ from cocite.io.writers.tables import ArrayFile as ArrayFile
 from cocite.io.writers.tables import Columns as Columns
 from cocite.io.writers.tables import TableFile as TableFile
 from cocite.io.writers.tables import Types as Types
-from cocite.storage import check_file, evict
+from cocite.storage import check_file, ending_of, evict
 
 WRITERS: dict[str, TableFile | ArrayFile] = {
     ".parquet": PARQUET,
@@ -116,8 +116,8 @@ def check_output(
         raise UsageError(f"kind is {kind!r}; it must be one of {', '.join(kinds_of(some))}")
     if writer is None:
         raise UsageError(
-            f"{path} ends in {path.suffix!r}; it must end in one of {', '.join(some)}. Or set "
-            "the format with --output-format (kind=)"
+            f"{ending_of(path)}; it must end in one of {', '.join(some)}; or set the format with "
+            "--output-format (kind=...)"
         )
     if isinstance(writer, TableFile):
         writer.ready()

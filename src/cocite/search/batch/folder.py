@@ -34,7 +34,7 @@ from urllib.parse import quote
 
 from cocite.errors import OutputExists, StoreError
 from cocite.search.batch.pages import Output, OutputPages, Pages, json_of
-from cocite.storage import disk, staged_file
+from cocite.storage import check_folder, disk, staged_file
 from cocite.storage.staging import publishing
 
 MANIFEST, SCRIPT, _FILES, _PAGES = "manifest.json", "related.js", "files.csv", "pages"
@@ -70,8 +70,7 @@ class FolderOutput(Output):
 
     def check(self, path: Path, overwrite: bool) -> Path:
         """Return the path if it is missing, empty, or an earlier output to overwrite."""
-        if path.is_symlink() or (path.exists() and not path.is_dir()):
-            raise OutputExists(f"{path} is not a folder. Choose another output")
+        check_folder(path)
         names = os.listdir(path) if path.exists() else []
         if not names:
             return path

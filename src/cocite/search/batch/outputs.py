@@ -25,7 +25,7 @@ from cocite.io.writers.databases import DatabaseTarget, database_target
 from cocite.io.writers.graphs import GraphPiece, GraphShape
 from cocite.search.batch.folder import FolderOutput
 from cocite.search.batch.pages import Output, OutputPages, Pages, json_of
-from cocite.storage import check_file, disk
+from cocite.storage import check_file, disk, ending_of
 from cocite.storage.staging import written_from
 
 _TABLES = ("parquet", "csv", "tsv", "arrow")
@@ -74,9 +74,8 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool 
         if kind not in OUTPUTS or (kind in _FOLDERS and found):
             endings = ", ".join(f".{each}" for each in OUTPUTS if each not in _FOLDERS)
             raise UsageError(
-                f"{name} ends in {os.path.splitext(name)[1]!r}; it must end in one of {endings}, "
-                "or in / for a folder with one file per page. Or set the format with "
-                "--output-format (kind=)"
+                f"{ending_of(Path(name))}; it must end in one of {endings}, or in / for a folder "
+                "with one file per page; or set the format with --output-format (kind=...)"
             )
     if kind not in OUTPUTS:
         raise UsageError(f"kind is {kind!r}; it must be one of {', '.join(OUTPUTS)}")

@@ -438,8 +438,8 @@ def plan_related_all(
         made = tempfile.TemporaryDirectory(prefix="cocite-plan-", dir=scratch)
     except OSError as error:
         raise ResourceError(
-            f"the sample cannot be written: {error}. Choose another directory with --scratch "
-            "(scratch=)"
+            f"cannot create a temporary directory for the estimate: {error}. Choose another "
+            "directory with --scratch (scratch=...)"
         ) from error
     with made as folder:
         began = time.perf_counter()

@@ -143,8 +143,10 @@ def decay_of(part: StoredPart, settings: WholeSettings) -> float:
     own = part.ask_settings(settings)
     if own[MEETING_WEIGHT] != MEETING_WEIGHT.default:
         raise UsageError(
-            f"meeting_weight is {own[MEETING_WEIGHT]!r}, but refined answers of simrank support "
-            "only a decay: pass a decay, or omit the refinement (--refine, --target-error)"
+            f"meeting_weight is {own[MEETING_WEIGHT]!r}, but simrank scores can be refined only "
+            f"with the default: pass --meeting-weight {MEETING_WEIGHT.default!r} "
+            "(meeting_weight=...), or omit --refine (refine=True) and --target-error "
+            "(target_error=...)"
         )
     return own[DECAY]
 

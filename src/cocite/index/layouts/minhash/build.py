@@ -120,7 +120,7 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
             return RingPlan(*taken, together=together, layers=layers, plan=plan)
     if blocks is None and memory < least + _LEAST_SCAN:
         least = min(least + _LEAST_SCAN, whole)
-        raise too_little(part.layout, nodes, least, memory, "with one thread")
+        raise too_little(part.layout, nodes, least, memory, "even in blocks and with one thread")
     plan = plan_ring_scan(links, replace(means, memory=max(memory - least, _LEAST_SCAN)))
     need = least + plan.memory
     wanted = threads if blocks is None else plan.threads

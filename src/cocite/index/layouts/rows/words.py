@@ -266,7 +266,8 @@ class TextBuilder(WholeBuilder):
             raise InputError(
                 f"there are no words to compare in the {texts:,} texts: no word of two or more "
                 f"letters satisfies both --min-df {settings[MIN_DF]:,} and --max-df "
-                f"{settings[MAX_DF]:.4g}. Choose another --min-df or --max-df"
+                f"{settings[MAX_DF]:.4g}. Lower --min-df (min_df=...) or raise --max-df "
+                "(max_df=...)"
             )
         return kept
 

@@ -58,7 +58,8 @@ _SAMPLED = 100
 def _read_folder(job: Job) -> Read:
     if job.source.path is None or not job.source.is_directory:
         raise UnrecognizedInput(
-            f"{job.source.label} is a file. HTML is read as a whole site: pass its folder"
+            f"{job.source.label} is a file; HTML pages must be read as a site: pass the folder "
+            "that contains them all"
         )
     site = Site(job.source.path)
     notes = sum(is_note_name(path) for path in site.files)
@@ -400,8 +401,9 @@ def _in_zip(job: Job) -> Iterator[TarMember]:
 @contextmanager
 def _unpacking(job: Job, member: str = "") -> Iterator[None]:
     """Convert errors to InputError, with the file and, if known, the member."""
-    wrong: tuple[type[Exception], ...] = (tarfile.TarError, zipfile.BadZipFile, zlib.error)
-    wrong += (NotImplementedError, RuntimeError, ValueError, MemoryError, *unpack_errors())
+    damaged: tuple[type[Exception], ...] = (tarfile.TarError, zipfile.BadZipFile, zlib.error)
+    damaged += (ValueError, *unpack_errors())
+    unsupported = (RuntimeError, MemoryError)  # encrypted, an unknown compression, or too large
     at = f": {member[:200]}" if member else ""
     try:
         yield
@@ -411,8 +413,10 @@ def _unpacking(job: Job, member: str = "") -> Iterator[None]:
         if not member:
             raise
         raise InputError(f"{member[:200]!r} in {error}") from error
-    except wrong as error:
+    except (*damaged, *unsupported) as error:
         what = str(error) or "it takes too much memory"
+        again = "Fetch or copy the archive again"
+        advice = again if isinstance(error, damaged) else "Unpack the archive, and pass the folder"
         raise InputError(
-            f"{job.source.label}{at} cannot be unpacked: {what}. Fetch or copy the archive again"
+            f"{job.source.label}{at} cannot be unpacked: {what.removesuffix('.')}. {advice}"
         ) from error

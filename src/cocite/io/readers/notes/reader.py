@@ -45,8 +45,9 @@ _OTHERS = {
 def _read_folder(job: Job) -> Read:
     if job.source.path is None or not job.source.is_directory:
         raise UnrecognizedInput(
-            f"{job.source.label} is a file. Notes are read together: pass their folder. For a "
-            "note that is not in the folder yet: cocite related FOLDER --draft FILE.md"
+            f"{job.source.label} is a file; notes must be read as a folder: pass the folder that "
+            "contains it. For a note not yet in the folder, run cocite related FOLDER --draft "
+            "FILE.md"
         )
     site = Site(job.source.path, lambda path: is_note_name(path) and not path.startswith(_BACKUPS))
     if not site.pages:
