@@ -122,7 +122,9 @@ def test_rows_of_strangers_are_counted_and_not_kept(make_graph: MakeGraph, tmp_p
     (tmp_path / "l.tsv").write_text(f"a\tx\n{rows}")
     assert read_labels(tmp_path / "l.tsv", names, header="no", memory=2000).unknown == 5000
     (tmp_path / "l.tsv").write_text(rows)
-    with pytest.raises(InputError, match=r"names are 'stranger 0', 'stranger 1', 'stranger 2'\. The"):
+    with pytest.raises(
+        InputError, match=r"names are 'stranger 0', 'stranger 1', 'stranger 2'\. The"
+    ):
         read_labels(tmp_path / "l.tsv", names, header="no")
 
 

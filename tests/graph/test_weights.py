@@ -140,7 +140,7 @@ def test_counted_duplicates_are_weights_of_one_added_up(
 
 
 def test_counts_and_a_column_of_weights_do_not_go_together(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"count_duplicates .* and weight_column"):
+    with pytest.raises(UsageError, match=r"--count-duplicates .* and --weight-column"):
         read(tmp_path, "a\tb\t1\n", count_duplicates=True, **WEIGHTED)
     assert nothing_left(tmp_path)
 

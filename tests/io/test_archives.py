@@ -330,15 +330,17 @@ def test_headers_that_ask_for_memory_are_refused(tmp_path: Path, content: bytes)
 
 
 def test_only_damaged_archives_should_be_fetched_again(tmp_path: Path) -> None:
-    content = bytearray(zipped(SITE))
+    content = bytearray(zipped(PAGES))
     content[content.index(b"PK\x01\x02") + 8] |= 1  # the first file is encrypted
     with pytest.raises(InputError, match=r"is encrypted.*Unpack the archive, and pass the folder$"):
         ingested(tmp_path, bytes(content), "site.zip")
-    content = bytearray(zipped(SITE))
+    content = bytearray(zipped(PAGES))
     content[content.index(b"PK\x01\x02") + 10] = 97  # an unknown compression
-    with pytest.raises(InputError, match=r"not supported\. Unpack the archive, and pass the folder$"):
+    with pytest.raises(
+        InputError, match=r"not supported\. Unpack the archive, and pass the folder$"
+    ):
         ingested(tmp_path, bytes(content), "site.zip")
-    content = bytearray(zipped(SITE))
+    content = bytearray(zipped(PAGES))
     content[content.index(b"PK\x01\x02") + 16] ^= 1  # the first file's checksum
     with pytest.raises(InputError, match=r"Bad CRC-32.*Fetch or copy the archive again$"):
         ingested(tmp_path, bytes(content), "site.zip")

@@ -301,7 +301,7 @@ while size := int.from_bytes(sys.stdin.buffer.read(8), "little"):
 
 def test_no_folder_of_notes_is_refused(site: MakeFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = site({"a.md": "[[a]]"})
-    with pytest.raises(UnrecognizedInput, match=r"is a file\. Notes are read together"):
+    with pytest.raises(UnrecognizedInput, match=r"is a file; notes must be read as a folder"):
         cocite.ingest(folder / "a.md", folder.with_name("out.graph"), input_format="notes")
     (folder / "a.md").unlink()
     (folder / "a.txt").write_text("")

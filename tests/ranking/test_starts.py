@@ -91,7 +91,7 @@ def test_whole_numbers_in_memory_are_matched_as_what_they_are() -> None:
 @pytest.mark.parametrize(
     ("start", "error", "message"),
     [
-        ({"nobody": 1.0}, UsageError, "start \\(--start\\) names no node of"),
+        ({"nobody": 1.0}, UsageError, "--start \\(start=\\.\\.\\.\\) names no node of"),
         ({"n1": -1.0}, UsageError, "start must be"),
         ({"n1": float("nan")}, UsageError, "start has a value that is not a number"),
         ("old.jsonl", InputError, r"must be in a \.parquet, \.csv, \.tsv or \.npy"),

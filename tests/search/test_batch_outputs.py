@@ -4,6 +4,7 @@ import csv
 import io
 import json
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -196,7 +197,9 @@ def test_what_it_is_goes_by_the_name_or_is_said(odd: Index, tmp_path: Path) -> N
     odd.related_all(tmp_path / "b.csv", 3)
     assert (tmp_path / "b").read_bytes() == (tmp_path / "b.csv").read_bytes()
     for name in ("x.folder", "x", "x.npy"):
-        with pytest.raises(UsageError, match=r"or in / for a folder .* --output-format \(kind=\.\.\.\)"):
+        with pytest.raises(
+            UsageError, match=r"or in / for a folder .* --output-format \(kind=\.\.\.\)"
+        ):
             odd.related_all(tmp_path / name, 3)
     message = "kind is 'xml'; it must be one of parquet, csv, tsv, jsonl"
     with pytest.raises(UsageError, match=message):
@@ -306,6 +309,6 @@ def test_intervals_on_command(
     assert titles(exact, "--intervals", "no") == TITLES[:5]
     assert titles(sampled) == TITLES[:5]
     assert titles(sampled, "--intervals", "0.9") == TITLES
-    for wrong in ("yes", "1.5"):
+    for wrong, said in [("yes", "between 0 and 1, such as 0.95"), ("1.5", "above 0 and below 1")]:
         assert main(["related-all", sampled, "-o", "-", "--intervals", wrong]) == 2
-        assert "it must be a number above 0 and below 1" in capsys.readouterr().err
+        assert f"it must be a number {said}" in capsys.readouterr().err

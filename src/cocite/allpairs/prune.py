@@ -239,5 +239,5 @@ class PrunedSweeps:
         if fixed + taken > memory:
             raise ResourceError(
                 f"the stored scores need {format_least(fixed + taken)} of memory or more; "
-                f"{short_of(memory)}, or prune more with --prune"
+                f"{short_of(memory)}, or prune more with --prune (prune=...)"
             )

@@ -145,7 +145,7 @@ class AllPairs:
         if options.method == "svd":
             if wanted == "single":
                 raise UsageError(
-                    "--method svd requires double precision: omit --precision "
+                    "--method svd (method='svd') requires double precision: omit --precision "
                     "single (precision='single')"
                 )
             return np.dtype(np.float64)
@@ -194,10 +194,11 @@ class AllPairs:
             needed = 3 * size * abs(width) * item
             if fixed + needed <= self._budget:
                 return fixed + needed
-        sparse = ", use --products sparse, which can store the matrix on disk," * self._dense
+        sparse = ", use --products sparse (products='sparse'), which can store the matrix on disk,"
         raise ResourceError(
             f"the matrix of {size:,} rows needs {format_least(fixed + needed)} of memory; "
-            f"{short_of(self._budget)}{sparse} or store fewer scores with --prune"
+            f"{short_of(self._budget)}{sparse * self._dense} or store fewer scores with --prune "
+            "(prune=...)"
         )
 
     @property
@@ -270,7 +271,8 @@ class AllPairs:
         if not error < 1:
             raise NotConverged(
                 f"with links truncated to rank {options.rank}, scores between 0 and 1 may be off "
-                f"by {error:.2g}. Use a larger --rank, a smaller --decay, or another --method"
+                f"by {error:.2g}. Use a larger --rank (rank=...), a smaller --decay (decay=...), "
+                "or another --method (method=...)"
             )
         converged = error + rounding <= options.epsilon
         reason = f"rank {options.rank}, checked by one plain step"

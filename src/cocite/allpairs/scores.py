@@ -145,8 +145,9 @@ def iterate(
         if not made.change < _DIVERGED or ((stuck or last) and growing):
             raise NotConverged(
                 f"sor diverges with omega {bounds.omega:g}: after {sweeps} sweeps, scores still "
-                f"change by up to {made.change:.2g} per sweep. Use --omega 1 (gauss-seidel), or "
-                f"an omega below {2 / (1 + bounds.decay):.3g}: both always converge"
+                f"change by up to {made.change:.2g} per sweep. Use --omega 1 (omega=1), which is "
+                f"gauss-seidel, or an omega below {2 / (1 + bounds.decay):.3g}: both always "
+                "converge"
             )
         converged = left + rounding + pruned <= epsilon
         if converged:

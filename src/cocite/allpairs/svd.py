@@ -86,8 +86,9 @@ def _powers(b: Floats, decay: float) -> list[Floats]:
     radius = float(np.abs(np.linalg.eigvals(b)).max())
     raise NotConverged(
         f"the links truncated to rank {b.shape[0]} have a spectral radius of {radius:.6g}; at "
-        f"decay {decay:g}, scores exist only below {1 / math.sqrt(decay):.6g}. Use a larger --rank "
-        "(the number of nodes always suffices), a smaller --decay, or another --method"
+        f"decay {decay:g}, scores exist only below {1 / math.sqrt(decay):.6g}. Use a smaller "
+        "--decay (decay=...), another --method (method=...), or a larger --rank (rank=...): the "
+        "number of nodes always suffices"
     )
 
 

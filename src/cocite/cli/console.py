@@ -32,7 +32,7 @@ _IN_JSON = re.compile(f"[{_READ}]")
 QUIET = ("-q", "--quiet")
 LOG_JSON = "--log-json"
 _KEYWORD = re.compile(r" \([a-z_]+=(?:\.\.\.|'[^']*'|[\w.]*)\)")
-"""A Python parameter in a message, as in ``--output-format (kind=)``."""
+"""A Python parameter in a message, as in ``--output-format (kind=...)``."""
 
 
 def printable(text: str) -> str:

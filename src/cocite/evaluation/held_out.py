@@ -99,7 +99,8 @@ def hidden_pairs(graph: Graph, share: float, seed: int, memory: int = 1 << 62) -
     if not done:
         raise UsageError(
             f"no link of {graph.path} can be hidden: each of its {total:,} links to other pages is "
-            "a page's only link. Tune by labels (--labels), or use the default measure"
+            "a page's only link. Tune by labels with --labels (labels=...), or use the default "
+            "measure"
         )
     return np.sort(pairs[taken])
 
@@ -209,8 +210,9 @@ class CoNeighborGain(QueryJudge):
                 found.append((page, ends, coneighbors))
         if not found:
             raise UsageError(
-                f"in {graph.path}, no page with hidden links shares a neighbor with them, so "
-                "there is nothing to find. Tune by labels (--labels), or use the default measure"
+                f"in {graph.path}, no page with hidden links shares a neighbor with them, so there "
+                "is nothing to find. Tune by labels with --labels (labels=...), or use the default "
+                "measure"
             )
         self.queries = np.array([page for page, _, _ in found], np.uint32)
         self._ends = [ends for _, ends, _ in found]

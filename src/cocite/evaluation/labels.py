@@ -153,7 +153,8 @@ def read_labels(
             f"{path} labels no node of the graph. Its names are "
             + (", ".join(map(repr, strangers)) or "nothing")
             + f". The file was read as {how}; set the columns of names and labels with "
-            "--label-columns, or their separator with --delimiter"
+            "--label-columns (label_columns=...), or their separator with --delimiter "
+            "(delimiter=...)"
         )
     nodes, labels = np.array(sorted(pairs)).T
     alone = int(np.count_nonzero(np.bincount(labels) == 1))
@@ -161,7 +162,7 @@ def read_labels(
         _log.warning(
             f"{path}: {alone:,} of its {len(found):,} labels have a single node, so lists cannot "
             f"be evaluated by them. Names and labels were read from columns {columns[0]} and "
-            f"{columns[1]}; to read others: --label-columns (label_columns=)"
+            f"{columns[1]}; to read others: --label-columns (label_columns=...)"
         )
     return Labels(tuple(found), nodes.astype(np.uint32), labels, unknown, table.describe())
 

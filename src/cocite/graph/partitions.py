@@ -172,8 +172,8 @@ class BlockedGraph(Graph):
         """Return the placeholder for in-links. Other directions raise :class:`UsageError`."""
         if direction != "in":
             raise UsageError(
-                f"{self.path} is partitioned by link targets, so it supports only --direction in. "
-                "For other directions, use the original graph"
+                f"{self.path} is partitioned by link targets, so it supports only --direction in "
+                "(direction='in'). For other directions, use the original graph"
             )
         weights = np.empty(0, np.float32) if weighted and self.weighted else None
         return BlockedLinks(self.in_offsets, np.empty(0, np.uint32), weights, None, self)

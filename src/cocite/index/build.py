@@ -96,7 +96,7 @@ class IndexBuild:
         if means.cut and not self._sampled:
             raise UsageError(
                 f"{options.measure.name} has no samples, so its build cannot be split: omit "
-                "--shard, --blocks and --out-of-core"
+                "--shard (shard=...), --blocks (blocks=...) and --out-of-core (external=True)"
             )
         spreads = (  # a local refresh has too little work
             is_sampled(plan.layout) or (whole_builder(plan.layout).spreads and plan.old is None)

@@ -213,7 +213,7 @@ def _check_alone(index: StoredIndex) -> None:
         raise UsageError(
             f"{path} cannot be merged: it has no samples ({index.measure.name}), and does not "
             "cover a range of nodes. Only indexes of fusion, ppr-pmi and snn can be merged by "
-            "ranges; build them with --only-range"
+            "ranges; build them with --only-range (only_range=...)"
         )
     if index.freshness.refreshed:
         raise UsageError(

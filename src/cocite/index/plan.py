@@ -139,8 +139,8 @@ class Keep:
                 )
             if names is not None or prefixes is not None:
                 raise UsageError(
-                    "only_range already selects all pages of a range: omit --only-nodes and "
-                    "--only-prefix (only_nodes, only_prefix)"
+                    "--only-range (only_range=...) already selects all pages of a range: omit "
+                    "--only-nodes (only_nodes=...) and --only-prefix (only_prefix=...)"
                 )
             return cls(piece=(number, count))
         if isinstance(names, str):
@@ -336,7 +336,7 @@ class BuildOptions:
             raise UsageError(
                 f"the links of the graph have weights, which {deaf[0]} cannot use. Ignore the "
                 "weights with --unweighted (unweighted=True), or ingest the links without "
-                "--weight-column"
+                "--weight-column (weight_column=...)"
             )
         parts = (replace(plan, weighted=plan.measure.weighted) for plan in self.parts)
         return replace(self, parts=tuple(parts))

@@ -72,13 +72,13 @@ def graph_with_links(
         return graph
     if options.local:
         raise UsageError(
-            "a local refresh needs the old graph, which --add-links replaces: omit --local "
-            "(local=True) or --add-links (add_links=True)"
+            "a local refresh needs the old graph, which --add-links (add_links=True) replaces: "
+            "omit --local (local=True) or --add-links"
         )
     if is_url(index) or graph.store.home is not None or origin(graph.path) is not None:
         raise UsageError(
-            "--add-links replaces the graph, so GRAPH must be the directory of a stored graph: "
-            "pass that directory, or omit --add-links (add_links=True)"
+            "--add-links (add_links=True) replaces the graph, so GRAPH must be the directory of a "
+            "stored graph: pass that directory, or omit --add-links"
         )
     links = posted_links(index, graph)
     if not links:
@@ -155,7 +155,7 @@ class RefreshBuild(IndexBuild):
         if self.drawn.stop > MOST_NUMBERS:
             raise UsageError(
                 f"{index} was refreshed so often that its sample numbers are used up; build a new "
-                "index with another --seed"
+                "index with another --seed (seed=...)"
             )
         self.already = "" if options.force else self._already(graph)
         if self.already:
@@ -211,7 +211,7 @@ class RefreshBuild(IndexBuild):
             raise UsageError(
                 f"{graph.path} is {_bipartite(now)}, but the graph of {path} is "
                 f"{_bipartite(before)}, so node names differ. Ingest the new graph with the same "
-                "--bipartite and --sides, or build a new index"
+                "--bipartite (bipartite=...) and --sides (sides=...), or build a new index"
             )
         if old.graph["weighted"] != (graph.in_weights is not None):
             here, there, how = "none", "weights", "without"

@@ -129,8 +129,8 @@ class GraphReport:
         if any(MAX_DEGREE in part.measure.build for part in parts):
             ways.append(f"{name} already reduces their weight")
         ways.append(
-            f"cocite ingest {graph.path} -o DIR --exclude-nodes FILE excludes the pages named in "
-            "FILE, one per line (exclude_nodes=)"
+            f"cocite ingest {graph.path} -o DIR --exclude-nodes FILE (exclude_nodes=...) excludes "
+            "the pages named in FILE, one per line"
         )
         return [
             f"{hubs_in_words(self.hubs, self.pages)}: a page linked with so many says little "

@@ -132,7 +132,8 @@ def _base_url(site: Site, page: str, base: str | None) -> str:
         return quote(page)
     if not site.is_inside(found):
         raise PageRefused(
-            "its <base> is outside the site; pass the URL of the published folder with --site"
+            "its <base> is outside the site; pass the URL of the published folder with --site "
+            "(site=...)"
         )
     inside = found.partition("://")[2].removeprefix(site.root.partition("://")[2])
     return inside.partition("?")[0]
@@ -349,7 +350,9 @@ def _check_folder(folder: Path, overwrite: bool) -> None:
             "output"
         )
     if names and not overwrite:
-        raise OutputExists(f"{folder} exists. Choose another output, or pass --overwrite")
+        raise OutputExists(
+            f"{folder} exists. Choose another output, or pass --overwrite (overwrite=True)"
+        )
 
 
 @dataclass(frozen=True)

@@ -371,7 +371,8 @@ def reported(
             raise
         message = f"{address.label}: {address.masked(error)}"
         if type(error).__name__ == "OutOfMemoryException":
-            raise ResourceError(f"{message}. Raise the limit with --memory") from None
+            message += ". Raise the limit with --memory (memory=...)"
+            raise ResourceError(message) from None
         if type(error).__name__ == "PermissionException" or _EXTENSION.search(message):
             message += f". {_REFUSED}"
         raise error_type(message) from None  # the cause may quote the password

@@ -37,8 +37,8 @@ _log = logging.getLogger("cocite")
 _LARGEST = 2**64
 _FORM = "each row must be (source, target) or (source, target, weight)"
 _NAMES = (
-    "names must be text, or whole numbers, 0 or more: convert the column, or choose other "
-    "columns (columns=)"
+    "names must be text, or whole numbers, 0 or more: convert the column, or choose other columns "
+    "with columns=..."
 )
 _ENDS = ("the sources of its links", "the targets of its links")
 
@@ -540,7 +540,8 @@ def _read(job: Job) -> Read:
         found.rows = every - wrong
     except duckdb.OutOfMemoryException as error:
         raise ResourceError(
-            f"{found.file} exceeds the memory limit: {error}. Raise the limit with --memory"
+            f"{found.file} exceeds the memory limit: {error}. Raise the limit with --memory "
+            "(memory=...)"
         ) from error
     except duckdb.InvalidInputException as error:  # a lone surrogate
         raise InputError(f"{found.file} contains text that is not Unicode: {error}") from error

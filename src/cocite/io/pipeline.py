@@ -124,8 +124,8 @@ def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
 
 
 _OF_SOME = {
-    "pages": "--pages (pages=) selects pages of a folder of HTML pages or of web archives",
-    "predicate": "--predicate (predicate=) selects triples of RDF",
+    "pages": "--pages (pages=...) selects pages of a folder of HTML pages or of web archives",
+    "predicate": "--predicate (predicate=...) selects triples of RDF",
     "fetch": "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs",
 }
 """Options that only some readers accept."""

@@ -148,7 +148,7 @@ class Tables:
         except duckdb.OutOfMemoryException as error:
             raise ResourceError(
                 f"the links exceed the memory limit, even when spilling to disk: {error}. Raise "
-                "the limit with --memory"
+                "the limit with --memory (memory=...)"
             ) from error
         except NO_ROOM as error:
             raise unwritable(self._directory, error) from error

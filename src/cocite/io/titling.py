@@ -59,7 +59,8 @@ class Titling:
             )
         if columns and not self.any:
             raise UsageError(
-                "title_columns (--title-columns) requires a table of titles: pass it with --titles"
+                "--title-columns (title_columns=...) requires a table of titles: pass it with "
+                "--titles (titles=...)"
             )
         for source in self.sources:
             if not source.is_pipe:
@@ -102,7 +103,7 @@ class Titling:
             raise InputError(
                 f"none of the {kept.names:,} titles belongs to a node: no node is named "
                 f"{kept.strangers[0]!r}. To choose other columns: --title-columns NAME,TITLE "
-                "(title_columns=)"
+                "(title_columns=...)"
             )
         if not known:
             return {}, {}

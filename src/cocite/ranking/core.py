@@ -128,7 +128,7 @@ class Lumped:
         if left == 0:
             raise UsageError(
                 f"{removals} removals of dangling nodes leave no nodes of {graph.path}. Use fewer "
-                "--removals, or another --dangling"
+                "removals with --removals (removals=...), or another --dangling (dangling=...)"
             )
         return degrees
 

@@ -453,8 +453,8 @@ def _match(lumped: Lumped, pairs: Iterable[tuple[Any, float]], guess: Vector) ->
     )
     if count == 0:
         raise UsageError(
-            f"start (--start) names no node of {lumped.graph.path}. Pass ranks of this graph, or "
-            "of an older version of it"
+            f"--start (start=...) names no node of {lumped.graph.path}. Pass ranks of this graph, "
+            "or of an older version of it"
         )
     return count
 

@@ -228,7 +228,7 @@ def plan_ranks(
         blocks_need = f"{count} blocks need" if count > 1 else "1 block needs"
         raise ResourceError(
             f"{blocks_need} {format_least(_memory_of(block))} of memory; {short_of(memory)}, or "
-            "request more --blocks"
+            "request more blocks with --blocks (blocks=...)"
         )
     scratch = (_SCRATCH_NODE + weighted * _WEIGHT_SCRATCH_NODE + trust * _TRUST_NODE) * nodes
     scratch += (8 + 8 * weighted) * links.edges

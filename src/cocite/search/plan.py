@@ -346,7 +346,8 @@ def _chosen_way(
             raise UsageError(
                 f"delta is {delta:g}; with a failure of {failure:g} it needs {number:,} samples, "
                 f"and an index has at most {MAX_SAMPLES:,}, enough for a delta of {least:g}. "
-                "Choose a larger delta or failure, or one --guarantee that needs fewer"
+                "Choose a larger delta or failure, or a --guarantee (guarantee=...) that needs "
+                "fewer"
             )
         return lambda costs: number, needs
     if "disk" in given:

@@ -204,7 +204,8 @@ def _unopened(path: Path, error: OSError) -> Damaged | ResourceError:
         most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
         return ResourceError(
             f"{path} cannot be opened: the limit is {most:,} open files. Raise it, for example "
-            "with ulimit -n 4096, or build the index with more samples per file (--shard)"
+            "with ulimit -n 4096, or build the index with more samples per file: --shard "
+            "(shard=...)"
         )
     if error.errno == errno.ENOMEM:
         return ResourceError(

@@ -195,7 +195,9 @@ def check_file(path: Path, overwrite: bool) -> Path:
     if not stat.S_ISREG(mode):
         raise OutputExists(f"{path} is not a regular file. Choose another output")
     if not overwrite:
-        raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
+        raise OutputExists(
+            f"{path} exists. Choose another output, or pass --overwrite (overwrite=True)"
+        )
     return path
 
 

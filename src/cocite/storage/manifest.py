@@ -73,8 +73,8 @@ class Manifest:
             raise ResourceError(
                 f"the manifest of {directory} would have {format_size(len(text))}, for "
                 f"{len(self.files):,} files; the limit is {format_size(_MAX_MANIFEST)}. Nothing "
-                "was published. Reduce the number of files: more samples in each (--shard), or "
-                "fewer components and inputs"
+                "was published. Reduce the number of files: more samples in each with --shard "
+                "(shard=...), or fewer components and inputs"
             )
         from cocite.storage import disk
         from cocite.storage.atomic import staged_file

@@ -69,8 +69,8 @@ def no_room(size: int, directory: Path, error: OSError) -> ResourceError:
     """Return the error for a failed allocation."""
     free = format_size(shutil.disk_usage(directory).free)
     return ResourceError(
-        f"{size:,} bytes of scratch in {directory}: {error.strerror} ({free} free there). "
-        "Increase --memory, or free some space there"
+        f"{size:,} bytes of scratch in {directory}: {error.strerror} ({free} free there). Increase "
+        "--memory (memory=...), or free some space there"
     )
 
 

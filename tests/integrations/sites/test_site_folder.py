@@ -272,8 +272,16 @@ def test_json_has_a_file_a_page_and_one_for_all(folder: Path, run: Run) -> None:
     assert not (output / "pages" / "100%").exists()
     (output / "mine").touch()
     kept = digests(output)
-    assert "files other than" in run("--json", str(output), "--overwrite", code=1)["error"]
+    said = run("--json", str(output), "--overwrite", code=1)["error"]
+    assert "contains files that cocite site did not write, such as mine. Choose" in said
     assert digests(output) == kept
+    (output / "mine").unlink()
+    (output / "related.json").unlink()
+    said = run("--json", str(output), "--overwrite", code=1)["error"]
+    assert "did not write, and lacks related.json. Choose another output" in said
+    (folder.parent / "to").symlink_to(output)
+    said = run("--json", str(folder.parent / "to"), "--overwrite", code=1)["error"]
+    assert f"is a symbolic link to {output}. Choose that folder, or another output" in said
 
 
 @pytest.mark.parametrize("generator", ["Hugo", "Jekyll", "Eleventy", "Docusaurus"])

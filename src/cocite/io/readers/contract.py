@@ -124,8 +124,8 @@ class ReadOptions(IngestOptions):
             raise UsageError("weight_column is empty; it must be a column name, or a number from 1")
         if weight and chosen.count_duplicates:
             raise UsageError(
-                "count_duplicates (--count-duplicates) and weight_column (--weight-column) both "
-                "determine the weights. Omit one of the two"
+                "--count-duplicates (count_duplicates=True) and --weight-column "
+                "(weight_column=...) both determine the weights. Omit one of the two"
             )
         named = (*columns, weight) if weight else columns
         if chosen.header == "no" and not all(map(str.isdecimal, named)):
@@ -476,12 +476,14 @@ class FormatReader:
         label, options = job.source.label, job.options
         if options.columns_named and not self.columns:
             raise UsageError(
-                f"{label} is {self.title}, which has no columns: omit --columns and "
-                "--weight-column. To weight links, use --count-duplicates"
+                f"{label} is {self.title}, which has no columns: omit --columns (columns=...) and "
+                "--weight-column (weight_column=...). To weight links, use --count-duplicates "
+                "(count_duplicates=True)"
             )
         if options.weight and not self.weights:
             raise InputError(
-                f"{label} is {self.title}, whose links have no weights. Omit --weight-column"
+                f"{label} is {self.title}, whose links have no weights. Omit --weight-column "
+                "(weight_column=...)"
             )
 
 

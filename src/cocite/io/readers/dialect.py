@@ -169,7 +169,7 @@ def check_distinct(
         shown = " and ".join(repr(titles[i]) for i in ends)
         raise UsageError(
             f"{label}: one column is used twice. Links are read from {shown} unless you choose "
-            "other columns with --columns (columns=); weights must be in another column"
+            "other columns with --columns (columns=...); weights must be in another column"
         )
 
 
@@ -432,5 +432,6 @@ def see_no_titles(clean: bytes, titles: tuple[str, ...], file: str) -> None:
             shown = " and ".join(map(repr, titles))
             raise UnrecognizedInput(
                 f"{file}: the first row, {shown}, seems to be a header, but {title!r} is also a "
-                "node in other rows. Choose --header yes or --header no"
+                "node in other rows. Choose --header yes (header='yes') or --header no "
+                "(header='no')"
             )

@@ -152,8 +152,8 @@ def _check_weight(job: Job, header: _MatrixHeader) -> None:
         )
     if _VALUES[header.field] != 1 or header.symmetry not in ("general", "symmetric"):
         raise UsageError(
-            f"{job.source.label} is a {header.field} {header.symmetry} matrix, which has no "
-            "values to use as weights. Omit --weight-column"
+            f"{job.source.label} is a {header.field} {header.symmetry} matrix, which has no values "
+            "to use as weights. Omit --weight-column (weight_column=...)"
         )
 
 

@@ -96,7 +96,8 @@ def read_file(job: Job, source: Source, path: Path) -> tuple[str, Found]:
         relation, (found,) = _checked(job, {str(path): source}, _taken(job, source, path))
     except duckdb.OutOfMemoryException as error:
         raise ResourceError(
-            f"{source.label} exceeds the memory limit: {error}. Raise the limit with --memory"
+            f"{source.label} exceeds the memory limit: {error}. Raise the limit with --memory "
+            "(memory=...)"
         ) from error
     except duckdb.Error as error:
         raise not_parquet(source, error) from error
@@ -182,13 +183,13 @@ def _taken(job: Job, source: Source, path: Path) -> _Taken:
     if weight and types[weight] not in _NUMBERS and not types[weight].startswith("DECIMAL"):
         raise InputError(
             f"{source.label}: column {weight!r} is {types[weight]}; weights must be numbers. "
-            "Convert the column, or choose another with --weight-column"
+            "Convert the column, or choose another with --weight-column (weight_column=...)"
         )
     odd = [name for name in chosen if types[name] not in _INTEGERS and types[name] != "VARCHAR"]
     if odd:
         raise InputError(
             f"{source.label}: column {odd[0]!r} is {types[odd[0]]}; nodes must be integers or "
-            "text. Convert the column, or choose others with --columns"
+            "text. Convert the column, or choose others with --columns (columns=...)"
         )
     more = len(types) > 2 + (weight is not None)
     whole = all(types[name] in _INTEGERS for name in chosen)

@@ -46,7 +46,7 @@ _SHOWN = 10
 _CURSOR = "cocite"
 _EXAMPLE = "select source, target from links"
 _QUOTED = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)"|([^\s'"(),;]*\.[^\s'"(),;]*)""")
-_ONE = "sql (--sql) is one query that reads, such as"
+_ONE = "--sql (sql=...) is one query that reads, such as"
 _LINKS = "Choose a table, or pass a query: --table NAME, or --sql 'select source, target from ...'"
 
 
@@ -74,13 +74,17 @@ class SqlSource(Source):
         if address is not None:
             address = replace(address, table=table)
         if sql is None and address is None:
-            raise UsageError("table (--table) requires a database: pass it with --database")
+            raise UsageError(
+                "--table (table=...) requires a database: pass it with --database (database=...)"
+            )
         if sql is not None and table:
-            raise UsageError("sql (--sql) and table (--table) exclude each other: omit one of them")
+            raise UsageError(
+                "--sql (sql=...) and --table (table=...) exclude each other: omit one of them"
+            )
         if table:
             quoted(table)
         if sql is not None and not sql.strip().strip(";"):
-            raise UsageError(f"sql (--sql) is empty; it must be a query such as: {_EXAMPLE}")
+            raise UsageError(f"--sql (sql=...) is empty; it must be a query such as: {_EXAMPLE}")
         return cls(address, (sql or "").strip().rstrip(";"), memory)
 
 
@@ -196,7 +200,7 @@ def table_rows(
     assert address is not None
     memory = source.memory if address.kind == "duckdb" else None
     hint = f"Add its name after a #: {address.label}#NAME"
-    other = "Choose others with --title-columns NAME,TITLE (title_columns=)"
+    other = "Choose others with --title-columns NAME,TITLE (title_columns=...)"
     with closing(connect(address, memory=memory)) as connection:
         query, (named, titled) = _columns_query(connection, address, hint, choose)
         with reported(address), closing(rows_of(connection, query, address)) as rows:

@@ -233,7 +233,7 @@ class Cleaner:
                 what = f"the weight of a link, {self.options.weight!r}, is missing, or is not a "
                 what += "number from 1e-30 to below 1e30"
                 advice = f"{SKIP_ADVICE}. If weights have another name: --weight-column NAME "
-                advice += "(weight_column=); without it links have no weights"
+                advice += "(weight_column=...); without it links have no weights"
             elif reason == self._k.NO_WEIGHT:
                 comma = self.found.delimiter != "comma" and "," in content
                 advice = "Weights have a decimal point, as in 0.5" if comma else ""

@@ -71,14 +71,21 @@ def target_of(
     """
     if to is None:
         if append:
-            raise UsageError("--append needs a database table: pass it with --to")
+            raise UsageError(
+                "--append (append=True) needs a database table: pass it with --to (to=...)"
+            )
         if output is None and kind is not None:
-            raise UsageError("--output-format needs a file: pass it with --output")
+            raise UsageError(
+                "--output-format (kind=...) needs a file: pass it with --output (output=...)"
+            )
         return None if output is None else check_output(output, overwrite, endings, kind, safe=safe)
     if output is not None:
-        raise UsageError("results go either to a file or to a database: choose --output or --to")
+        raise UsageError(
+            "results go either to a file or to a database: choose --output (output=...) or --to "
+            "(to=...)"
+        )
     if kind is not None:
-        raise UsageError("a database table has no format: omit --output-format")
+        raise UsageError("a database table has no format: omit --output-format (kind=...)")
     return database_target(to, overwrite=overwrite, append=append, types=types)
 
 
@@ -108,7 +115,7 @@ def check_output(
     """
     text = os.fspath(output)
     if is_address(text):
-        raise UsageError("a database is not a file: pass it with --to (to=), not --output")
+        raise UsageError("a database is not a file: pass it with --to (to=...), not --output")
     path = Path(_name_at(text) if is_url(text) else text)
     some = {each: WRITERS[each] for each in (WRITERS if endings is None else endings)}
     writer = some.get(path.suffix if kind is None else f".{kind.lower()}")

@@ -362,8 +362,8 @@ class DatabaseTarget:
             raise OutputExists(f"{self.label} is not a writable table: choose another table")
         if place.kind and not (self.overwrite or self.append):
             raise OutputExists(
-                f"{self.label} exists. Choose another table, or pass --overwrite to replace it, or "
-                "--append to add rows to it"
+                f"{self.label} exists. Choose another table, or pass --overwrite (overwrite=True) "
+                "to replace it, or --append (append=True) to add rows to it"
             )
         new, titles = place.temporary(), _titles(types)
         database.create(new, types)
@@ -415,7 +415,10 @@ def database_target(
     :class:`~cocite.errors.InputError` if the database cannot be opened.
     """
     if overwrite and append:
-        raise UsageError("a table is either replaced or extended: choose --overwrite or --append")
+        raise UsageError(
+            "a table is either replaced or extended: choose --overwrite (overwrite=True) or "
+            "--append (append=True)"
+        )
     address = address_of(to, files=True)
     if not address.table:
         raise UsageError(

@@ -299,7 +299,8 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
     if need > means.memory:
         raise ResourceError(
             f"relating {work.nodes:,} nodes needs {format_least(need)} of memory; "
-            f"{short_of(means.memory)}, or use fewer --threads, or write .jsonl"
+            f"{short_of(means.memory)}, use fewer threads with --threads (threads=...), or write "
+            ".jsonl"
         )
     # Mapped files are evicted under memory pressure.
     mapped = work.index.stored.store.nbytes + 4 * (work.words * hits + work.nodes)

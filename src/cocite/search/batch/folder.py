@@ -75,7 +75,9 @@ class FolderOutput(Output):
         if not names:
             return path
         if not overwrite:
-            raise OutputExists(f"{path} exists. Choose another output, or pass --overwrite")
+            raise OutputExists(
+                f"{path} exists. Choose another output, or pass --overwrite (overwrite=True)"
+            )
         others = sorted(set(names) - {MANIFEST, _FILES, _PAGES, SCRIPT})
         if others or not _is_ours(path):
             found = f"such as {others[0]}" if others else f"and lacks its {MANIFEST}"

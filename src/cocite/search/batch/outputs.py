@@ -49,13 +49,16 @@ def chosen_output(
     """
     if to is None:
         if output is None:
-            raise UsageError("an output is required: pass --output (output=) or --to (to=)")
+            raise UsageError("an output is required: pass --output (output=...) or --to (to=...)")
         if append:
-            raise UsageError("--append needs a database table: pass it with --to")
+            raise UsageError(
+                "--append (append=True) needs a database table: pass it with --to (to=...)"
+            )
         return output_of(output, kind, safe), Path(output)
     if output is not None or kind is not None:
         raise UsageError(
-            "hits go to a file or to a database: omit --to, or --output and --output-format"
+            "hits go to a file or to a database: omit --to (to=...), or --output (output=...) and "
+            "--output-format (kind=...)"
         )
     found = DatabaseOutput(database_target(to, overwrite=overwrite, append=append))
     return found, found.place(index)
@@ -67,7 +70,7 @@ def output_of(path: str | os.PathLike[str], kind: str | None = None, safe: bool 
     """
     name = os.fspath(path)
     if is_address(name):
-        raise UsageError("a database is not a file: pass it with --to (to=), not --output")
+        raise UsageError("a database is not a file: pass it with --to (to=...), not --output")
     if kind is None:
         found = os.path.splitext(name)[1].removeprefix(".")
         kind = "folder" if name.endswith(os.sep) else found

@@ -483,7 +483,7 @@ class HitStream:
             kinds = ", ".join(kind for kind in OUTPUTS if output_of("-", kind).streams)
             raise UsageError(
                 f"{self.output.kind} cannot be written to a pipe: choose one of {kinds} with "
-                "--output-format (kind=), or write to a file"
+                "--output-format (kind=...), or write to a file"
             )
         self.work = Work(index, k, **options)
 

@@ -359,5 +359,5 @@ def refiner_for(scorer: Scorer, graph: GivenGraph, means: Resources) -> Refiner 
         return NeighborhoodRefiner(scorer, graph, means)
     raise UsageError(
         f"{stored.measure.name} has no refined answers: walk measures and xjaccard are refined "
-        "differently. Build an index with more samples (--samples) instead"
+        "differently. Build an index with more --samples (samples=...) instead"
     )

@@ -253,7 +253,7 @@ class SketchReader(MatchReader):
         """Raise :class:`UsageError`, because hash bits do not identify pages."""
         raise UsageError(
             "the layout sketch stores hash bits instead of pages: for explanations, build the "
-            "index without --bits"
+            "index without --bits (bits=...)"
         )
 
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:

@@ -58,7 +58,7 @@ class _FeatureBuilder(FeaturesBuilder):
         return ResourceError(
             f"with the draft, a page's paths read more than {settings[MOST_STEPS]:,} links, with a "
             f"radius of {settings[RADIUS]} and a threshold of {settings[THRESHOLD]:g}. Use an "
-            "index with a smaller --radius or a larger --threshold"
+            "index with a smaller --radius (radius=...) or a larger --threshold (threshold=...)"
         )
 
 

@@ -109,8 +109,8 @@ class FeaturesBuilder(WholeBuilder):
         return ResourceError(
             f"the paths of {self.graph.names.name(source)!r} read more than "
             f"{settings[MOST_STEPS]:,} links, with a radius of {settings[RADIUS]} and a threshold "
-            f"of {settings[THRESHOLD]:g}. Choose a smaller --radius or a larger --threshold, or "
-            "allow more with --most-steps"
+            f"of {settings[THRESHOLD]:g}. Choose a smaller --radius (radius=...) or a larger "
+            "--threshold (threshold=...), or allow more with --most-steps (most_steps=...)"
         )
 
     @cached_property

@@ -377,7 +377,8 @@ def _add_sitemap(job: Job, fetched: Fetched, listed: Listed, left_out: Counter[s
         return
     if not skip:
         raise InputError(
-            f"the sitemap {fetched.url} cannot be read ({why}). To skip it: --bad-rows few"
+            f"the sitemap {fetched.url} cannot be read ({why}). To skip it: --bad-rows few "
+            "(bad_rows='few')"
         )
     left_out["sitemap that could not be fetched"] += 1
 

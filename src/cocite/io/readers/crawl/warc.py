@@ -288,7 +288,9 @@ _ADVICE = (
 def refuse_site(job: Job, what: str) -> None:
     """Raise :class:`UsageError` for ``--site``, which applies to folders only."""
     if job.options.site:
-        raise UsageError(f"--site is for a folder of HTML pages; {job.source.label} is {what}")
+        raise UsageError(
+            f"--site (site=...) is for a folder of HTML pages; {job.source.label} is {what}"
+        )
 
 
 def _read(job: Job) -> Read:

@@ -34,8 +34,8 @@ def whole_text(job: Job) -> bytes:
     if len(found) > most:
         raise InputError(
             f"{source.label} has more than {format_size(most)}; reading it takes {_TIMES} times as "
-            "much memory. Raise the limit with --memory, or write its links as rows of source and "
-            "target"
+            "much memory. Raise the limit with --memory (memory=...), or write its links as rows "
+            "of source and target"
         )
     return found
 

@@ -205,7 +205,7 @@ class _Columns:
             return keys
         raise UnrecognizedInput(
             f"{label} has objects with {', '.join(map(repr, keys)) or 'no members'}; it is unclear "
-            "which are source and target. Choose them: --columns SOURCE,TARGET"
+            "which are source and target. Choose them: --columns SOURCE,TARGET (columns=...)"
         )
 
     def note(self, unnamed: int) -> str:

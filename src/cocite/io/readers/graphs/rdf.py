@@ -60,7 +60,7 @@ def _read_rdf(job: Job) -> Read:
             some = ", ".join(sorted(taken)[:_SHOWN])
             raise InputError(
                 f"{job.source.label} has no triple with the predicate {chosen!r}; it has "
-                f"{some or 'labels only'}. Choose one with --predicate (predicate=)"
+                f"{some or 'labels only'}. Choose one with --predicate (predicate=...)"
             )
         note = "subjects link to objects" + (f" by {chosen}" if chosen else "")
         note += f", {blank:,} triples with blank nodes are skipped" if blank else ""

@@ -319,10 +319,9 @@ class _Unpacked:
         self._names += sum(_NAME + sys.getsizeof(name) for name in names)
         if self._names > self._most_names:
             raise ResourceError(
-                f"{self._job.source.label} has too many members for the memory: "
-                f"{self._members:,} files so far, and names may take "
-                f"{format_size(self._most_names)}, a quarter of the limit. Raise the limit with "
-                "--memory"
+                f"{self._job.source.label} has too many members for the memory: {self._members:,} "
+                f"files so far, and names may take {format_size(self._most_names)}, a quarter of "
+                "the limit. Raise the limit with --memory (memory=...)"
             )
 
     def finish(self) -> Path:
