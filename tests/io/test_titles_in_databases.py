@@ -70,7 +70,7 @@ def test_titles_of_a_server(here: Path, postgres: str, capsys: pytest.CaptureFix
     assert titles_of(graph) == WANTED
     told = json.dumps(graph.store.facts)
     assert PASSWORD not in told
-    assert "pages: 3 titles, a table of PostgreSQL, of column 'headline'" in told
+    assert "pages: 3 titles, a table in PostgreSQL, in column 'headline'" in told
     assert main(["related", "links.tsv", "a", "--titles", f"{postgres}#pages"]) == 2
     assert "cannot be detected: store the titles with a graph" in capsys.readouterr().err
     assert not cached_stores("links.tsv")
