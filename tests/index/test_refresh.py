@@ -347,9 +347,9 @@ def test_half_weights_fail(graphs: list[Graph], make_graph: MakeGraph, tmp_path:
     build(graphs[0], tmp_path / "plain")
     build(weighted, tmp_path / "weighted")
     build(weighted, tmp_path / "aside", unweighted=True)
-    with pytest.raises(UsageError, match=r"have weights, those of .* have none"):
+    with pytest.raises(UsageError, match=r"have weights, but the links of .* have none"):
         cocite.refresh(tmp_path / "plain", weighted, force=True)
-    with pytest.raises(UsageError, match=r"have none, those of .* have weights"):
+    with pytest.raises(UsageError, match=r"have none, but the links of .* have weights"):
         cocite.refresh(tmp_path / "weighted", graphs[0], force=True)
     for name, unweighted in (("weighted", False), ("aside", True)):
         index = cocite.refresh(tmp_path / name, heavier, fraction=0.5, force=True)
@@ -377,9 +377,9 @@ def test_nodes_that_no_sample_knows_are_damage(graphs: list[Graph], tmp_path: Pa
     since[0] = 18
     since.tofile(path)
     index = cocite.open(tmp_path / "x", verify=False)
-    with pytest.raises(Damaged, match="a node is in no sample"):
+    with pytest.raises(Damaged, match="a node has no samples"):
         index.similarity(index.nodes.name(0), "p9")
-    with pytest.raises(Damaged, match="a node is in no sample"):
+    with pytest.raises(Damaged, match="a node has no samples"):
         index.related_all(tmp_path / "all.csv")
 
 

@@ -129,7 +129,7 @@ def test_a_table_that_is_there_is_refused_replaced_or_added_to(address: str) -> 
     assert read(address) == rows_of(piece(3))
     database_target(f"{address}#new", append=True, types=TYPES).write_table([piece(2)], TYPES)
     assert read(address, "new") == rows_of(piece(2))
-    with pytest.raises(UsageError, match="choose --overwrite .* or --append"):
+    with pytest.raises(UsageError, match=r"choose --overwrite .* or --append"):
         database_target(to, overwrite=True, append=True)
     assert tables(address) == ["new", "related"]
 

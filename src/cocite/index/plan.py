@@ -428,7 +428,7 @@ def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
         if other:
             raise UsageError(
                 f"the layout {plan.layout} stores walks through all pages. To select pages, choose "
-                f"--layout {' or '.join(other)}"
+                f"--layout {' or '.join(other)} (layout=...)"
             )
         raise UsageError(
             f"an index of {plan.measure.name} needs links or lists of all pages. To select pages, "

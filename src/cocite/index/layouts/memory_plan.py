@@ -217,10 +217,10 @@ def fit_partitions(
     does not fit, and :class:`UsageError` for options that partitions do not support.
     """
     if part.by_page or part.wanted is not None:
-        what = "--hubs" if part.by_page else "--only-nodes"
+        what, given = ("--hubs", "hubs") if part.by_page else ("--only-nodes", "only_nodes")
         raise UsageError(
-            f"{what} needs the whole graph, and {links.whole.path} is partitioned. Omit {what}, "
-            "or use the original graph"
+            f"{what} ({given}=...) needs the whole graph, and {links.whole.path} is partitioned. "
+            f"Omit {what}, or use the original graph"
         )
     graph, offsets = links.whole, links.offsets
     blocks = [(b - a, int(offsets[b] - offsets[a])) for a, b in pairwise(graph.cuts)]
