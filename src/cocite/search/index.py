@@ -238,9 +238,8 @@ class Index:
         node
             A node name, or a list of names whose scores are combined. Hits exclude these nodes.
         k
-            The maximum number of hits. Pages of results (``offset``) join into one list, unless
-            ``refine`` draws samples: each page then refines its first ``k + offset`` hits
-            separately.
+            The maximum number of hits. Pages (``offset``) join into one list, unless ``refine``
+            draws samples: each page then refines its first ``k + offset`` hits separately.
         options, given
             The options below, as one object or by name. Other keyword arguments are the measure's
             query settings, such as ``decay=0.6`` or ``meeting_weight="t <= 3"``
