@@ -178,7 +178,7 @@ def test_links_of_the_file_system_in_zip_are_links(tmp_path: Path) -> None:
 )
 def test_other_archive_is_refused(tmp_path: Path, content: bytes, kind: str, command: str) -> None:
     with pytest.raises(
-        UnrecognizedInput, match=f"is {kind}.*without a site of HTML pages.*: {command} "
+        UnrecognizedInput, match=rf"is {kind}.*without a site of HTML pages.*\({command} "
     ) as caught:
         ingested(tmp_path, content)
     assert caught.value.exit_code == 2
@@ -332,12 +332,14 @@ def test_headers_that_ask_for_memory_are_refused(tmp_path: Path, content: bytes)
 def test_only_damaged_archives_should_be_fetched_again(tmp_path: Path) -> None:
     content = bytearray(zipped(PAGES))
     content[content.index(b"PK\x01\x02") + 8] |= 1  # the first file is encrypted
-    with pytest.raises(InputError, match=r"is encrypted.*Unpack the archive, and pass the folder$"):
+    with pytest.raises(
+        InputError, match=r"is encrypted.*Unpack the archive yourself, and pass the folder$"
+    ):
         ingested(tmp_path, bytes(content), "site.zip")
     content = bytearray(zipped(PAGES))
     content[content.index(b"PK\x01\x02") + 10] = 97  # an unknown compression
     with pytest.raises(
-        InputError, match=r"not supported\. Unpack the archive, and pass the folder$"
+        InputError, match=r"not supported\. Unpack the archive yourself, and pass the folder$"
     ):
         ingested(tmp_path, bytes(content), "site.zip")
     content = bytearray(zipped(PAGES))

@@ -203,7 +203,7 @@ def count_up(out: NDArray[np.uint32], first: int = 0) -> None:
 
 
 def walker_bytes(nodes: int) -> int:
-    """Return the bytes of memory of a :class:`Walker`."""
+    """Return the memory that a :class:`Walker` needs, in bytes."""
     return 25 * nodes
 
 

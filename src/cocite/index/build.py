@@ -223,7 +223,7 @@ class IndexBuild:
 
     @property
     def finished(self) -> tuple[int, int, str]:
-        """Return (finished, total, unit), in ``parts`` if several parts have no samples."""
+        """Return (finished, total, unit); several parts without samples count as ``parts``."""
         if self.unit != "nodes" or len(self.parts) == 1:
             return self.done, self.units, self.unit
         return sum(part.done > 0 for part in self.parts), len(self.parts), "parts"

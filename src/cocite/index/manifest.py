@@ -244,7 +244,7 @@ def _way(component: Component, groups: Sequence[Facts]) -> str:
 def _component(
     component: Component, way: str, settings: WholeSettings, groups: Sequence[Facts]
 ) -> list[PartPlan]:
-    """Return the parts of the component whose parts come first in ``groups``."""
+    """Return the plans of the parts of ``component``, which are the first in ``groups``."""
     taken = component.measure.build
     given = {s.name: settings[s] for s in taken if settings.get(s, s.default) != s.default}
     layout = groups[0].text("layout", component.measure.layouts)

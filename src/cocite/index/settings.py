@@ -8,7 +8,8 @@
     decay = 0.8                     a query setting, stored in the index as the default
 
 ``cocite tune`` writes such a file and adds its results as comments; ``cocite index --settings``
-reads it. Command-line options override all values except the measure. Unknown keys are errors.
+reads it. Command-line options override every value except the measure and
+``unweighted = true``. Unknown keys are errors.
 """
 
 from __future__ import annotations

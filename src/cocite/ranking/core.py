@@ -127,7 +127,7 @@ class Lumped:
                 break
         if left == 0:
             raise UsageError(
-                f"{removals} removals of dangling nodes leave no nodes of {graph.path}. Use fewer "
+                f"with removals = {removals}, no nodes of {graph.path} are left. Use fewer "
                 "removals with --removals (removals=...), or another --dangling (dangling=...)"
             )
         return degrees

@@ -34,8 +34,8 @@ Column = Sequence[Any] | NDArray[Any]
 _PIECE = 1 << 14
 _SHOWN = 3
 _FORM = (
-    "pairs must be two columns of names (a and b), a table of two columns, an array (pairs, 2), "
-    "or rows of two names"
+    "pairs must be two columns of names (a and b), a table of two columns, an array of shape "
+    "(n, 2), or rows of two names"
 )
 
 

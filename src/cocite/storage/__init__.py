@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from cocite.storage.atomic import staged_rows as staged_rows
 
 
-_ATOMIC = ("Journal", "check_file", "check_folder", "ending_of", "staged_file", "staged_folder")
-_ATOMIC += ("staged_rows",)
+_ATOMIC = {"Journal", "check_file", "check_folder", "ending_of", "staged_file", "staged_folder"}
+_ATOMIC |= {"staged_rows"}
 
 
 def __getattr__(name: str) -> Any:

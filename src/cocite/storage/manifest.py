@@ -71,7 +71,7 @@ class Manifest:
         text = (json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode()
         if len(text) > _MAX_MANIFEST:
             raise ResourceError(
-                f"the manifest of {directory} would have {format_size(len(text))}, for "
+                f"the manifest of {directory} would take {format_size(len(text))}, for "
                 f"{len(self.files):,} files; the limit is {format_size(_MAX_MANIFEST)}. Nothing "
                 "was published. Reduce the number of files: more samples in each with --shard "
                 "(shard=...), or fewer components and inputs"

@@ -136,7 +136,10 @@ class StoredPart(PartPlan):
             self.array(f"{way}_weights") if weighted else None,
         )
         if links.nodes != self.nodes:
-            raise Damaged(f"{self.store.path}: the links are not for {self.nodes:,} nodes")
+            raise Damaged(
+                f"{self.store.path}: the stored links cover {links.nodes:,} nodes instead of "
+                f"{self.nodes:,}"
+            )
         return links
 
     def damaged(self, first: int) -> Damaged:

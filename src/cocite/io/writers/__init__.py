@@ -141,7 +141,8 @@ def _name_at(url: str) -> str:
     name = url.rpartition("/")[2]
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
         raise UsageError(
-            f"{bare(url)} does not end in a valid file name: use only letters, digits, -, _ and ."
+            f"{bare(url)} does not end in a valid file name: use letters, digits, '_', '-' and "
+            "'.', and begin with none of '-' and '.'"
         )
     return name
 

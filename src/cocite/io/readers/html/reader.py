@@ -224,7 +224,7 @@ def _read_archive(job: Job) -> Read:
         packed = f" (packed by {source.packed})" if source.packed else ""
         raise UnrecognizedInput(
             f"{source.label} is a {kind} archive{packed} without a site of HTML pages. Unpack "
-            f"the archive, and pass the files with links: {command} {file}"
+            f"the archive ({command} {file}), and pass the files with links"
         )
     site = Site(folder)
     site.left_out += unpacked.left_out
@@ -402,7 +402,11 @@ def _unpacking(job: Job, member: str = "") -> Iterator[None]:
     """Convert errors to InputError, with the file and, if known, the member."""
     damaged: tuple[type[Exception], ...] = (tarfile.TarError, zipfile.BadZipFile, zlib.error)
     damaged += (ValueError, *unpack_errors())
-    unsupported = (RuntimeError, MemoryError)  # encrypted, an unknown compression, or too large
+    caught: tuple[type[Exception], ...] = (
+        *damaged,
+        RuntimeError,
+        MemoryError,
+    )  # encrypted, an unknown compression, or too large
     at = f": {member[:200]}" if member else ""
     try:
         yield
@@ -412,10 +416,11 @@ def _unpacking(job: Job, member: str = "") -> Iterator[None]:
         if not member:
             raise
         raise InputError(f"{member[:200]!r} in {error}") from error
-    except (*damaged, *unsupported) as error:
+    except caught as error:
         what = str(error) or "it takes too much memory"
         again = "Fetch or copy the archive again"
-        advice = again if isinstance(error, damaged) else "Unpack the archive, and pass the folder"
+        yourself = "Unpack the archive yourself, and pass the folder"
+        advice = again if isinstance(error, damaged) else yourself
         raise InputError(
             f"{job.source.label}{at} cannot be unpacked: {what.removesuffix('.')}. {advice}"
         ) from error

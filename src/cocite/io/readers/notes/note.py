@@ -7,7 +7,7 @@ ignored. Front matter is YAML or TOML; Logseq's properties (``title:: x``) are r
 block.
 
 This module runs as a script in a separate process (``io/readers/html/parsers.py``), and imports
-nothing of cocite. A note of 2 KB takes 0.5 ms (markdown-it-py, with only the rules for links).
+nothing from cocite. A note of 2 KB takes 0.5 ms (markdown-it-py, with only the rules for links).
 """
 
 from __future__ import annotations
