@@ -145,7 +145,8 @@ def test_a_node_behind_the_first_rows_may_be_called_as_a_title_is(tmp_path: Path
     error = refused(tmp_path, UnrecognizedInput, content + "b\tchild\n")
     assert str(error) == (
         f"{tmp_path / 'links.tsv'}: the first row, 'parent' and 'child', seems to be a header, but "
-        "'child' is also a node in other rows. Choose --header yes or --header no"
+        "'child' is also a node in other rows. Choose --header yes (header='yes') or --header no "
+        "(header='no')"
     )
     assert read(tmp_path, content + "b\tchild\n", header="yes").info().rows == 301
     assert read(tmp_path, content + "b\tchild\n", header="no").info().rows == 302

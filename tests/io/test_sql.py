@@ -195,7 +195,7 @@ def test_duckdb_reads_files_without_a_database(
     assert main(["ingest", "--sql", query, "-o", "g", "--format", "json"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["edges"] == 1
-    assert "read the query: a query of DuckDB, columns 'src' and 'dst'" in said.err
+    assert "read the query: a DuckDB query, columns 'src' and 'dst'" in said.err
     for wrong in (
         "copy (select 1) to 'x.csv'",
         "select 1) to 'x.csv' --",

@@ -69,7 +69,9 @@ def test_fewer_blocks_than_the_memory_holds_are_refused(tmp_path: Path) -> None:
     graph = cocite.generate_web(
         tmp_path / "g", nodes=400_000, links=10_000, seed=1, names="integers"
     )
-    with pytest.raises(ResourceError, match=r"1 block needs .* or request more --blocks"):
+    with pytest.raises(
+        ResourceError, match=r"1 block needs .* or request more blocks with --blocks"
+    ):
         pagerank(graph, memory="9MB", blocks=1)
     assert plan_ranks(graph, 9_000_000, blocks=2).memory == 9_000_000
 

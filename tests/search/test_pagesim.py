@@ -229,8 +229,8 @@ def test_too_many_paths_are_an_error(make_graph: MakeGraph, tmp_path: Path) -> N
     with pytest.raises(
         ResourceError,
         match=r"the paths of '\d+' read more than 1,000,000 links, with a radius of 10 and a "
-        "threshold of 0. Choose a smaller --radius or a larger --threshold, or allow more with "
-        "--most-steps",
+        r"threshold of 0. Choose a smaller --radius \(radius=...\) or a larger --threshold "
+        r"\(threshold=...\), or allow more with --most-steps \(most_steps=...\)",
     ):
         build(graph, tmp_path / "i", radius=10, **options)
     index = build(graph, tmp_path / "i", radius=5, **options)  # nothing of the first is in the way
