@@ -146,7 +146,7 @@ def test_the_version_and_the_help_of_a_verb(shell: Shell) -> None:
 def test_names_are_taken_in_any_case(make_graph: MakeGraph, tmp_path: Path, shell: Shell) -> None:
     assert find_measure("PSimRank") is find_measure("psimrank")
     assert find_measure("PPR_Symmetric") is find_measure("ppr-symmetric")
-    with pytest.raises(UsageError, match=r"'simranc'\. Did you mean simrank\? There are"):
+    with pytest.raises(UsageError, match=r"'simranc'\. Did you mean simrank\? The measures are"):
         find_measure("simranc")
     graph = str(make_graph([("a", "b"), ("a", "c"), ("b", "c")]).path)
     index = str(tmp_path / "x.index")

@@ -133,8 +133,8 @@ def test_cache_info_listed(cached: Path, shell: Shell, capsys: pytest.CaptureFix
     capsys.readouterr()
     shown = shell("info --cache").out
     assert f"{cached / 'copies'}\n" in shown
-    assert "graphs and indexes of 1 source, " in shown
-    assert "0 of stores at URLs" in shown
+    assert "graphs and indexes of 1 input, " in shown
+    assert "0 of remote stores" in shown
     found = json.loads(shell("info --cache --format json").out)
     assert (found["path"], found["because"]) == (str(cached / "copies"), "COCITE_CACHE")
     assert list(found["links"]) == [str(cached / "links.tsv")]

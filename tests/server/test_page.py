@@ -404,12 +404,12 @@ def test_page_of_ones_own_shows_where_it_would_stand(server: Server) -> None:
 def test_sharpen_refines_the_list(server: Server) -> None:
     """Sixty samples leave wide intervals."""
     tree = parsed(server.get(address(node="red")))
-    refined = parsed(server.get(*labeled(tree, ".under a", "Sharpen")))
+    refined = parsed(server.get(*labeled(tree, ".under a", "Narrow them")))
     scores = [float(each.text()) for each in refined.css("tbody .score")]
     told = server.ask("related", node="red", refine="true").json
     assert told["refined"]
     assert scores == pytest.approx([hit["score"] for hit in told["hits"]], abs=5e-4)
-    assert not labeled(refined, ".under a", "Sharpen")
+    assert not labeled(refined, ".under a", "Narrow them")
 
 
 def test_sizes_on_the_map_are_pageranks(server: Server, folder: Path) -> None:
