@@ -154,7 +154,7 @@ def test_tool_says_what_is_wrong(index: Index, tool: str, arguments: Any, says: 
 
 
 def test_tool_that_is_none_is_refused(index: Index) -> None:
-    with pytest.raises(MCPError, match="there are related, similarity, why, find"):
+    with pytest.raises(MCPError, match="choose one of: related, similarity, why, find"):
         call(index, "build")
 
 

@@ -69,7 +69,7 @@ def test_a_manifest_that_no_reader_would_take_is_not_published(tmp_path: Path) -
     facts = {"sources": ["x" * 1000] * 17_000}
     with (
         Staging(tmp_path / "g", "graph") as draft,
-        pytest.raises(ResourceError, match=r"would have 1\d\.\d MB, for 0 files; the limit is 16"),
+        pytest.raises(ResourceError, match=r"would take 1\d\.\d MB, for 0 files; the limit is 16"),
     ):
         draft.publish(Manifest("graph", facts))
     assert not (tmp_path / "g").exists()
