@@ -198,8 +198,6 @@ def test_labels_choose_by_the_figure_named(graph: Graph, labels: Path) -> None:
     assert found.best.judged.value > 0.5
     assert cocite.tune(graph, labels=labels, **FEW).by == "precision@10"
     with pytest.raises(UsageError, match=r"'coneighbors@50'; choose one of: hits, answered"):
-        UsageError, match=r"figure is 'coneighbors@50'; choose one of: hits, answered"
-    ):
         cocite.tune(graph, labels=labels, figure="coneighbors@50", **FEW)
 
 
