@@ -195,7 +195,7 @@ def test_what_cannot_be_spread_is_refused(graph: Graph) -> None:
     with pytest.raises(UsageError, match="scores are computed"):
         RemoteShards(exact.stored, Direct(exact.stored.store.path, 0))
     sketch = cocite.build(graph, measure="xjaccard", bits=2, samples=8)
-    with pytest.raises(UsageError, match="covers all nodes"):
+    with pytest.raises(UsageError, match="has a value for each node"):
         SampleHolder(str(sketch.stored.store.path), 0, 2)
     with pytest.raises(UsageError, match="single queries only"):
         spread(cocite.build(graph, measure="psimrank", samples=9)).related_all("x")

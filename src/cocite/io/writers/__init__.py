@@ -142,7 +142,7 @@ def _name_at(url: str) -> str:
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]*", name):
         raise UsageError(
             f"{bare(url)} does not end in a valid file name: use letters, digits, '_', '-' and "
-            "'.', and begin with none of '-' and '.'"
+            "'.', and begin with a letter, digit or '_'"
         )
     return name
 
