@@ -132,7 +132,7 @@ def sent_by(blocked: BlockedGraph, output: Path, measure: str, **settings: int) 
     """What is sent between three blocks by a build that follows its estimate."""
     options = BuildOptions.checked(measure, settings={"samples": 9, **settings})
     with IndexBuild(blocked, output, options, Resources.checked(1, "1GB", shard=4)) as work:
-        assert "3 blocks apart" in str(work.estimate())
+        assert "3 separate blocks" in str(work.estimate())
         report = work.run()
     assert report.traffic is not None
     return report.traffic
@@ -316,7 +316,7 @@ def test_every_byte_of_all_blocks_is_told_and_verified(
     assert "1 are missing here" in said("verify", code=1)
     assert "2 of them here" in said("info")
     shutil.copytree(folder / "block-0002", folder / "block-0001")
-    assert "in another folder" in said("verify", code=1)
+    assert "is not the folder of that block" in said("verify", code=1)
 
 
 def test_what_takes_the_whole_graph_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
@@ -332,5 +332,5 @@ def test_what_takes_the_whole_graph_is_refused(make_graph: MakeGraph, tmp_path: 
             cocite.build(blocked, tmp_path / "x.index", **options)
     links = blocked.links("in", False)
     part = part_of("simrank")
-    with pytest.raises(ResourceError, match="in 2 blocks"):
+    with pytest.raises(ResourceError, match="in its 2 blocks"):
         fit_blocks(links, part, Resources(1, 1000))

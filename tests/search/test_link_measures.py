@@ -318,9 +318,9 @@ def test_isolated_pair_scores_1(make_graph: MakeGraph) -> None:
 
 def test_it_takes_links_either_way_and_nothing_else(make_graph: MakeGraph) -> None:
     graph = make_graph([("a", "b"), ("c", "b")])
-    with pytest.raises(UsageError, match="direction is 'in'; for ppr-symmetric it is any"):
+    with pytest.raises(UsageError, match="direction is 'in'; for ppr-symmetric it must be any"):
         cocite.build(graph, measure="ppr-symmetric", direction="in")
-    with pytest.raises(UsageError, match="for cocitation it is in or out or both"):
+    with pytest.raises(UsageError, match="for cocitation it must be in or out or both"):
         cocite.build(graph, measure="cocitation", direction="any")
     index = cocite.build(graph, measure="ppr-symmetric")
     assert index.direction == "any"

@@ -342,7 +342,7 @@ def test_why_says_what_each_node_adds(index: Index, aggregate: str) -> None:
 def test_what_cannot_be_asked_together_is_refused(index: Index) -> None:
     with pytest.raises(UsageError, match="aggregate is 'most'; it must be mean or min"):
         index.related(["3", "7"], aggregate="most")
-    with pytest.raises(UsageError, match="no node is named"):
+    with pytest.raises(UsageError, match="no node is given"):
         index.related([])
     with pytest.raises(UnknownNode):
         index.related(["3", "nobody"])

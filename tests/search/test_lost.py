@@ -159,7 +159,7 @@ def test_refreshed_index_uses_samples_that_know_both(graph: Graph, tmp_path: Pat
     newest = [name for name, run in runs.items() if run.stop > 40]
     blind = without(whole, tmp_path / "blind", *newest)
     assert blind.related("fresh") == []
-    with pytest.raises(Damaged, match="a node is in no available sample"):
+    with pytest.raises(Damaged, match="a node has no available samples"):
         blind.similarity("fresh", "n7")
 
 
@@ -259,7 +259,9 @@ def test_shell_says(built: Built, tmp_path: Path, capsys: pytest.CaptureFixture[
     path = str(tmp_path / "left")
     without(whole, tmp_path / "left")
     capsys.readouterr()
-    said = f"Warning: {path} has lost samples 10..19 with in.samples-000010; the other 30 answer"
+    said = (
+        f"Warning: {path} has lost samples 10..19 with in.samples-000010; queries use the other 30"
+    )
     for verb in (["related", path, a], ["similarity", path, a, b], ["why", path, a, b]):
         assert main(verb) == 0
         assert said in capsys.readouterr().err
@@ -287,7 +289,7 @@ def test_shell_says(built: Built, tmp_path: Path, capsys: pytest.CaptureFixture[
     )
     assert f"cocite merge {path} PATCH -o {path} --overwrite" in printed.err
     assert main(["verify", path, "--format", "json"]) == 1
-    assert "the other 30 answer" in json.loads(capsys.readouterr().out)["left"]
+    assert "queries use the other 30" in json.loads(capsys.readouterr().out)["left"]
     shutil.copytree(whole.stored.store.path, tmp_path / "bit")
     flip(tmp_path / "bit" / "in.samples-000030")
     assert main(["verify", str(tmp_path / "bit")]) == 1

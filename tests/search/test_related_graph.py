@@ -137,7 +137,7 @@ def test_a_neighborhood_is_the_nearest_graph_cut_to_it(titled: Index, tmp_path: 
         ends: score for ends, (_, score, *_) in wanted.items()
     }
     assert graph.nodes[node] == {"title": f"The title of {node}", "asked": True}
-    with pytest.raises(UsageError, match="written as graphml, gexf, dot; not as 'svg'"):
+    with pytest.raises(UsageError, match="kind is 'svg'; it must be one of graphml, gexf, dot"):
         found.write(tmp_path / "x.svg")
 
 

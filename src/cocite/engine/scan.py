@@ -293,7 +293,7 @@ class HopNeighborhoods:
     def __call__(self, samples: Sequence[int]) -> Iterator[Ring]:
         """Yield rings 1, 2, ..., length of 1 to 16 samples."""
         if not 1 <= len(samples) <= LANES:
-            raise UsageError(f"samples has {len(samples)} samples; the maximum at once is {LANES}")
+            raise UsageError(f"samples has {len(samples)} samples; it must have 1 to {LANES}")
         orders = ring_orders(samples, self._nodes, self._seed, self._turn)
 
         def begin(part: slice) -> None:
