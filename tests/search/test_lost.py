@@ -260,8 +260,6 @@ def test_shell_says(built: Built, tmp_path: Path, capsys: pytest.CaptureFixture[
     without(whole, tmp_path / "left")
     capsys.readouterr()
     said = f"{path} has lost samples 10..19 with in.samples-000010; queries use the other 30"
-        f"Warning: {path} has lost samples 10..19 with in.samples-000010; queries use the other 30"
-    )
     for verb in (["related", path, a], ["similarity", path, a, b], ["why", path, a, b]):
         assert main(verb) == 0
         assert said in capsys.readouterr().err
