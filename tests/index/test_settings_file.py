@@ -93,7 +93,7 @@ def test_what_is_given_beside_a_file_goes_before_it(
     shown = shell(["info", str(tmp_path / "index")]).out
     assert "decay 0.5, unless a query overrides it" in shown
     refused = shell([*arguments, "-o", str(tmp_path / "x"), "--measure", "simrank"], 2)
-    said = "the settings are for psimrank, but the measure is simrank. Omit one"
+    said = "the settings are for psimrank, but the measure is simrank: omit one"
     assert said in refused.err
     shell([*arguments, "-o", str(tmp_path / "y"), "--measure", "psimrank"])
 

@@ -81,7 +81,7 @@ def test_what_is_not_clear_is_asked(tmp_path: Path) -> None:
     pairs = lines([["x", "y"]] * 2)
     for text, columns, error, message in (
         (content, "a,d", UsageError, "no member 'd'; the first object has 'a', 'b', 'c'"),
-        (pairs, "a,b", UsageError, "numbered from 1; 'a' is not a number"),
+        (pairs, "a,b", UsageError, "by number, from 1; 'a' is not a number"),
         ('[{"source": "a"},\n oops]', (), InputError, r"links\.tsv:2: Expecting value"),
         ('[["a", "b"]]\n[["b", "c"]]', (), InputError, r"links\.tsv:2: Extra data"),
     ):

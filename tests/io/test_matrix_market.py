@@ -69,9 +69,9 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
         (
             "%%MatrixMarket matrix array real general\n1 1\n1\n",
             UnrecognizedInput,
-            "of the kind array",
+            "the qualifiers array, real and general",
         ),
-        (HEAD + " real odd\n1 1 0\n", UnrecognizedInput, "coordinate, real, odd; cocite"),
+        (HEAD + " real odd\n1 1 0\n", UnrecognizedInput, "coordinate, real and odd. cocite"),
         (HEAD + " real general\n%\n", InputError, "x:2: the line with rows, columns"),
         (HEAD + " real general\n2 2\n", InputError, "x:2: '2 2' is not three numbers"),
         (
