@@ -275,10 +275,10 @@ def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
 class Resources:
     """Limits of a run.
 
-    ``memory`` is the memory for data in bytes; ``total``, like ``--memory``, adds the process's
+    ``memory`` is the memory for data, in bytes; ``total``, like ``--memory``, adds the process's
     own. Builds save after every ``shard`` samples. One of ``blocks`` blocks of the graph is in
     memory at a time; if ``external``, other state is on disk. ``disk`` is the disk space for
-    scratch files in bytes, 0 if unknown.
+    scratch files, in bytes, 0 if unknown.
     """
 
     threads: int

@@ -95,7 +95,7 @@ def test_removed_nodes_have_neither_trust_nor_mass(make_graph: MakeGraph) -> Non
     ("options", "error", "message"),
     [
         ({"trust": ["nobody"]}, UnknownNode, "no node is named 'nobody'"),
-        ({"trust": []}, UsageError, "trust must have a finite weight"),
+        ({"trust": []}, UsageError, "trust must have finite weights"),
         ({"trust": "a"}, UsageError, "trust is a single string"),
         ({"trust": ["end"], "dangling": "remove"}, UsageError, "over the ranked"),
         ({"trust": ["a"], "personalization": ["b"]}, UsageError, "omit personalization"),

@@ -85,7 +85,7 @@ _SAID = (
         *QUIET,
         is_flag=True,
         expose_value=False,
-        help="Print warnings and errors only on standard error: no progress, no notes.",
+        help="On standard error, print only warnings and errors, no progress or notes.",
     ),
     click.option(
         LOG_JSON,

@@ -195,7 +195,7 @@ class CoNeighborGain(QueryJudge):
     titles = CONEIGHBOR_TITLES
 
     def __init__(self, graph: Graph, shown: Graph, hidden: Hidden, pages: Ids, memory: int) -> None:
-        """Prepare the judge for the ``pages``, ascending, that have co-neighbors.
+        """Prepare the judge for those ``pages`` (ascending) that have co-neighbors.
 
         ``graph`` has all links, ``shown`` all but the ``hidden`` ones. Raises :class:`UsageError`
         if no page has co-neighbors.

@@ -54,7 +54,7 @@ class Ranker(Protocol):
         """Return the number of nodes."""
 
     def related(self, node: int, k: int) -> Related:
-        """Return the best ``k`` nodes related to ``node``, as this module's banner specifies."""
+        """Return the best ``k`` nodes related to ``node``, as the module docstring specifies."""
 
 
 class IndexRanker:

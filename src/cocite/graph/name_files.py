@@ -177,7 +177,7 @@ class IntegerNames(Names):
 
 
 class TextNames(Names):
-    """Text names, stored as this module's banner describes."""
+    """Text names, stored as the module docstring describes."""
 
     def __init__(self, count: int, store: Store) -> None:
         super().__init__(count)

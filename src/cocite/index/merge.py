@@ -339,8 +339,8 @@ def _numbers(indexes: Sequence[StoredIndex]) -> range:
     missing = np.flatnonzero(~there.all(axis=0)) + span.start
     if missing.size:
         raise UsageError(
-            f"samples {numbers_in_words(in_runs(missing.tolist()))} are in none of {named}: build "
-            "them with cocite index --sample-range, and merge that index too"
+            f"samples {numbers_in_words(in_runs(missing.tolist()))} are missing from {named}: "
+            "build them with cocite index --sample-range, and merge the result too"
         )
     return span
 
@@ -445,8 +445,8 @@ def _check_whole(indexes: Sequence[StoredIndex]) -> None:
     for before, after in pairwise(ends):
         if after.start > before.stop:
             raise UsageError(
-                f"nodes {before.stop:,} to {after.start - 1:,} of the graph are in none of "
-                f"{named}: build their index with cocite index --only-range, and merge that too"
+                f"nodes {before.stop:,} to {after.start - 1:,} of the graph are missing "
+                f"from {named}: build their index with cocite index --only-range, and merge it too"
             )
         if after.start < before.stop:
             last = min(before.stop, after.stop) - 1

@@ -401,8 +401,8 @@ def _numbered(
     given = settings.get(SAMPLES.name, len(numbers))
     if given != len(numbers):
         raise UsageError(
-            f"numbers is a range of {len(numbers):,} samples, but samples is {given!r}: omit "
-            "samples"
+            f"--sample-range (numbers=...) selects {len(numbers):,} samples, but samples is "
+            f"{given!r}: omit samples"
         )
     return {**settings, SAMPLES.name: len(numbers)}
 

@@ -361,7 +361,7 @@ class SiteDocument(Document):
 
     ``listed`` pages now have a list, with ``links_listed`` links in total; ``places`` counts lists
     by position. ``written`` pages changed. ``hubs`` are excluded, because they are linked with too
-    many pages. ``left_alone`` maps skipped pages to the reason. Of the pages whose lists were
+    many pages. ``left_alone`` maps each skipped page to the reason. Of the pages whose lists were
     removed, ``restored`` are as before their first list, and ``edited`` are the others. ``shown``
     is the diff of ``shown_page``; ``output`` is the folder of JSON files.
     """

@@ -57,9 +57,9 @@ def _known(function: Any, variables: Variables, options: dict[str, Any]) -> Any:
 
 
 def _njit(function: Any, **options: Any) -> Any:
-    """Apply Numba's decorator, and treat literal arguments as their types. Numba considers a
-    variable literal from its initialization with 0 to its next assignment. A helper with such an
-    argument would be compiled twice, for the literal and for integers.
+    """Apply Numba's decorator, and treat literal arguments as their types. If a variable is
+    initialized with 0, Numba gives it a literal type until its next assignment. A helper with such
+    an argument would be compiled twice, for the literal and for integers.
     """
     compiled = numba.njit(**_OPTIONS, **options)(function)
     resolve = compiled.get_call_template

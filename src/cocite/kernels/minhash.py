@@ -294,8 +294,9 @@ def places(orders: U32s2, nodes: U32s, rows: OutU32s2) -> None:
 
 @kernel
 def winners(orders: U32s2, rows: U32s2, first: U64, out: OutU32s2) -> None:
-    """Write the nodes at the places in ``rows``, which belong to the nodes from ``first`` on, to
-    ``out``. ``out`` is uint32[lanes, nodes] for all nodes; ``orders`` as for ``places``.
+    """Write to ``out`` the nodes at the places in ``rows``; row i belongs to node ``first`` + i.
+
+    ``out`` is uint32[lanes, nodes] for all nodes; ``orders`` as for ``places``.
     """
     lanes = np.uint64(orders.shape[0])
     tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)

@@ -12,7 +12,8 @@ step, both move to a random neighbor in the same direction, along in-links with 
 ``in_share``, otherwise along out-links. In a sample, one draw per step sets the direction of all
 walkers. Convention: the directions ``in`` and ``out`` give SimRank. Link weights are ignored.
 Source: Zhao, Han, Sun 2009, *P-Rank: a comprehensive structural similarity measure over information
-networks*, 3 (their lambda is ``in_share``); walks as in Fogaras, Racz, *Scaling ...*, 1.3.
+networks*, section 3 (their lambda is ``in_share``); walks as in Fogaras, Racz, *Scaling ...*,
+section 1.3.
 """
 
 from __future__ import annotations

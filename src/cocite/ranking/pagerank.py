@@ -157,8 +157,8 @@ def teleport(
     whole = total(where) if fine else 0.0
     if not 0 < whole < np.inf:
         raise UsageError(
-            f"{option} must have a finite weight, 0 or more, for each of {lumped.nodes:,} nodes, "
-            "with a positive, finite sum over the ranked nodes"
+            f"{option} must have finite weights, 0 or more (an array has one for each of "
+            f"{lumped.nodes:,} nodes), with a positive, finite sum over the ranked nodes"
         )
     divide(where, whole)
     return where

@@ -350,5 +350,5 @@ def _check_numbers(sweep: int, *sums: float) -> None:
     if not all(map(math.isfinite, sums)):
         raise NotConverged(
             f"ranks are not finite after sweep {sweep}: their sums are "
-            f"{', '.join(map(str, sums))}. Use double precision, or a start with smaller values"
+            f"{', '.join(map(str, sums))}. Use double precision, or smaller values for start"
         )

@@ -108,7 +108,7 @@ class UnseenNode(NamedTuple):
         return cls([(name, None) for name in out], [])
 
     def page(self, names: Names, *, weighted: bool, skip_unknown: bool) -> UnseenPage:
-        """Resolve the links with the node ``names``.
+        """Resolve the names in the links against the node ``names``.
 
         Raises :class:`UsageError` for unknown names, unless skipped; for weights that the index
         ignores; and if no link is left.

@@ -56,8 +56,8 @@ class Building:
         self.output = Path(output)
         if _URL.match(str(output)):
             raise UsageError(
-                f"{output} is a URL; this output must be a directory. cocite index, ingest and "
-                "merge, and tables, accept URLs"
+                f"{output} is a URL; this output must be a directory. Only tables, and the "
+                "outputs of cocite index, ingest and merge, can be URLs"
             )
         if not self.output.name:
             raise UsageError(

@@ -315,7 +315,9 @@ _SIDE = {
     help="The same as TEXT.",
 )
 @click.option(
-    "--links", is_flag=True, help="Show which nodes link to them, and which they link to."
+    "--links",
+    is_flag=True,
+    help="For each node found, also show which nodes link to it, and which it links to.",
 )
 @click.option(
     "-k", type=click.IntRange(1), default=20, show_default=True, help="How many nodes to show."

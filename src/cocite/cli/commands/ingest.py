@@ -112,7 +112,7 @@ def generate() -> None:
     type=click.Choice(["text", "integers"], case_sensitive=False),
     default="text",
     show_default=True,
-    help="Name pages by URLs, or by numbers, which take no space on disk.",
+    help="Name pages by URL (text) or by number (integers). Numbers take no space on disk.",
 )
 @flags.overwrite("graph")
 @flags.format

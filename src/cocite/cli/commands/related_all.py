@@ -76,7 +76,7 @@ def related_all(
     streams = output.output == "-"
     if streams and cluster:
         raise UsageError(
-            "standard output does not support --cluster: omit --cluster, or write to a file with "
+            "--cluster cannot write to standard output: omit --cluster, or write to a file with "
             "--output"
         )
     if streams and (output.overwrite or not query.resume or output.append or output.to):

@@ -350,8 +350,9 @@ def _of_directory(source: Source, options: ReadOptions) -> FormatReader:
     kind = kind_of(path)
     if kind == "graph":
         raise UnrecognizedInput(
-            f"{path} is already a stored graph. Index it (cocite index {path} -o DIR) or query it: "
-            f"cocite related {path} PAGE. To exclude pages from it: --exclude-nodes FILE"
+            f"{path} is already a stored graph. Index it (cocite index {path} -o DIR) or query it "
+            f"(cocite related {path} PAGE). To create a graph without some of its pages, use "
+            f"cocite ingest {path} -o DIR --exclude-nodes FILE"
         )
     if kind is not None:
         raise UnrecognizedInput(

@@ -76,7 +76,10 @@ class LinkWriter:
 
 
 class RowWriter(Cleaner):
-    """Cleans rows of ``names`` names, and a weight if ``weighted``; positions count in ``unit``."""
+    """Cleans rows of ``names`` names each, followed by a weight if ``weighted``.
+
+    ``unit`` is the unit of positions.
+    """
 
     as_written = False
 

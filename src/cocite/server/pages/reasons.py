@@ -14,7 +14,7 @@ from cocite.search.results import WhyDocument
 from cocite.server.pages.view import PageState, digits_of
 
 _LEADING = ("xjaccard", "pagesim")
-"""Measures whose reasons lead to both pages, or vice versa, on unknown paths."""
+"""Measures whose reasons lead to both pages, or are led to by both, along unknown paths."""
 _HOW = {
     "in": ("links to both", "leads to both in {} links"),
     "out": ("is linked to by both", "is led to by both in {} links"),
