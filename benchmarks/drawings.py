@@ -27,7 +27,7 @@ LINKS = (
 SPOTS = {"Drinks": (30, 40), "Shop": (178, 40), "Tea": (30, 120), "Coffee": (104, 68)}
 SPOTS |= {"Cup": (178, 120), "Water": (104, 176)}
 ASKED = "Tea"
-SAMPLED = {"samples": 10_000, "seed": 1}
+SAMPLED = {"samples": 2_500, "seed": 1}
 MEASURES = {
     "cocitation": {},
     "coupling": {},
@@ -193,7 +193,7 @@ def intervals(folder: Path) -> str:
     links = [(a, (a + b) % 80) for a in range(80) for b in rng.geometric(0.25, size=7)]
     web = cocite.ingest(links, folder / "ring.graph")
     asked, left, wide, most = 40, 50, 240, 0.4
-    truth = cocite.build(web, measure="psimrank", samples=20_000, seed=2)
+    truth = cocite.build(web, measure="psimrank", samples=5_000, seed=2)
 
     def parts() -> Iterator[str]:
         for panel, samples in enumerate((100, 1_600)):
