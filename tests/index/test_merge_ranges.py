@@ -114,7 +114,7 @@ def test_pieces_that_do_not_fit_are_refused(
     third = graph.nodes // 3
     for pieces, message in [
         ((one, more[1]), f"nodes {third:,} to {2 * graph.nodes // 3 - 1:,} of the graph are"),
-        ((one, more[0]), f"to {graph.nodes - 1:,} graph are missing from"),
+        ((one, more[0]), f"to {graph.nodes - 1:,} of the graph are missing from"),
         ((one, *more, more[0]), "are in more than one of"),
         ((one, *more, tmp_path / "half"), "are in more than one of"),
         ((one, tmp_path / "small"), "only indexes with the same settings can be merged"),
