@@ -14,14 +14,14 @@ from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
 from tests.conftest import MakeGraph
 
-NODES = 3000
+NODES = 1500
 
 
 @pytest.fixture
 def graph(make_graph: MakeGraph) -> Graph:
     """Pages near each other link to each other, and all to some hubs: many nearest are equal."""
     rng = np.random.default_rng(5)
-    sources = rng.integers(0, NODES, 12_000)
+    sources = rng.integers(0, NODES, 6_000)
     targets = (sources + rng.integers(1, 40, sources.size)) % NODES
     targets = np.where(rng.random(sources.size) < 0.05, rng.integers(0, 4, sources.size), targets)
     return make_graph([(f"p{a}", f"p{b}") for a, b in zip(sources, targets, strict=True)])
