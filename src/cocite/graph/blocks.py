@@ -11,13 +11,15 @@ from bisect import bisect_right
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.storage import ArrayWriter, Entry, evict, fetch, write_array
+from cocite.errors import Damaged, UsageError
+from cocite.storage import Access, ArrayWriter, Entry, Store, evict, fetch, write_array
 
 OFFSETS, SOURCES, DEGREES = "in_offsets", "in_sources", "out_degrees"
 WEIGHTS = "in_weights"
@@ -117,34 +119,71 @@ class Links:
             self.back.evict()
 
 
-class InLinks(Protocol):
-    """The part of a stored graph (``graph/graph.py``) from which links are computed."""
+class InLinks:
+    """The links of a stored graph (``graph/graph.py``), in mapped files."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    @property
+    def store(self) -> Store:
+        """Return the directory and its manifest."""
+        return self._store
 
     @property
     def path(self) -> Any:
         """Return the graph's path."""
+        return self._store.path
 
     @property
+    def nodes(self) -> int:
+        """Return the number of nodes, whose ids are 0 to nodes - 1."""
+        return int(self._store.facts["nodes"])
+
+    @property
+    def edges(self) -> int:
+        """Return the number of distinct links."""
+        return int(self._store.facts["edges"])
+
+    @cached_property
     def in_offsets(self) -> NDArray[np.uint64]:
         """Return where each node's in-neighbors begin, uint64[nodes + 1]."""
+        return self._store.array(OFFSETS)
 
-    @property
+    @cached_property
     def in_sources(self) -> NDArray[np.uint32]:
         """Return the in-neighbors, uint32[edges], ascending within a node."""
+        return self._store.array(SOURCES)
 
-    @property
+    @cached_property
     def in_weights(self) -> NDArray[np.float32] | None:
-        """Return the link weights, float32[edges], or None."""
+        """Return the link weights in the order of ``in_sources``, float32[edges], or None."""
+        return self._store.array(WEIGHTS) if WEIGHTS in self._store.manifest.files else None
 
-    @property
+    @cached_property
     def out_degrees(self) -> NDArray[np.uint32]:
         """Return the out-degree of each node, uint32[nodes]."""
+        return self._store.array(DEGREES)
 
     def check(self) -> None:
-        """Check that there are nodes, and that links and weights are valid."""
+        """Check that offsets and in-neighbors ascend, that weights are positive, and that file
+        checksums match (once per open graph, and not with ``verify=False``). Reads the links once.
+        Raises :class:`~cocite.errors.Damaged`, which names the file, and
+        :class:`~cocite.errors.UsageError` for a graph without nodes.
+        """
+        if self.nodes == 0:
+            raise UsageError(f"{self.path} has no nodes, so there is nothing to compute")
+        self.store.advise(Access.AROUND)
+        self.store.require(*self.store.manifest.files)
+        self.check_links()
+        if self.in_weights is not None and not are_positive(self.in_weights):
+            raise Damaged.graph(self.path, "some weights are not positive")
 
     def check_links(self) -> None:
-        """Check that the links are valid."""
+        """Validate offsets and links. A graph without nodes is valid."""
+        fault = rows_fault(self.in_offsets, self.in_sources, self.nodes)
+        if fault:
+            raise Damaged.graph(self.path, f"its links are invalid: {fault}")
 
 
 @runtime_checkable

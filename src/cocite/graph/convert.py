@@ -14,38 +14,34 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
+from functools import cached_property
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.extras import need
-from cocite.graph.blocks import InLinks
-from cocite.graph.name_files import IntegerNames, Titles, is_integer
+from cocite.graph.blocks import OFFSETS, InLinks, count_in_links
+from cocite.graph.name_files import IntegerNames, Titles, is_integer, names_of, open_titles
 from cocite.graph.names import Names
 from cocite.progress import showing, shows
 
-if TYPE_CHECKING:
-    from cocite.storage import Store
 
+class Exchanged(InLinks):
+    """Links with names and titles, and conversions of them."""
 
-class _Stored(InLinks, Protocol):
-    @property
-    def store(self) -> Store: ...
+    @cached_property
+    def names(self) -> Names:
+        """Return the node names."""
+        found, store = names_of(self._store), self._store
+        found.in_links = lambda ids: count_in_links(store.array(OFFSETS), ids)
+        return found
 
-    @property
-    def names(self) -> Names: ...
-
-    @property
-    def titles(self) -> Titles | None: ...
-
-
-class Exchanged:
-    """Base class with the conversions."""
-
-    def __init__(self, store: Store) -> None:
-        raise NotImplementedError
+    @cached_property
+    def titles(self) -> Titles | None:
+        """Return the node titles, or None."""
+        return open_titles(self._store, self.nodes)
 
     def with_links(
         self,
@@ -66,8 +62,7 @@ class Exchanged:
         from cocite.options.ingest import IngestOptions
         from cocite.resources import Resources
 
-        graph: _Stored = self  # type: ignore[assignment]
-        facts, rows, plain = graph.store.facts, _rows(graph), graph.names.stored
+        facts, rows, plain = self.store.facts, _rows(self), self.names.stored
         if plain.sides is not None:
             raise UsageError(
                 "links cannot be added to a bipartite graph; add them to its table, and ingest "
@@ -83,14 +78,14 @@ class Exchanged:
             added = np.array([weight for _, _, weight in more], np.float64)
             weights = np.concatenate([rows.weights.astype(np.float64), added])
         titles = None
-        if graph.titles is not None:
-            texts = graph.titles.of(np.arange(called.size))
+        if self.titles is not None:
+            texts = self.titles.of(np.arange(called.size))
             titles = {
                 name: title for name, title in zip(called.tolist(), texts, strict=True) if title
             }
 
         given = object_input(
-            str(graph.store.path),
+            str(self.store.path),
             np.concatenate([called[rows.sources], ends[0::2]]),
             np.concatenate([called[rows.targets], ends[1::2]]),
             weights,
@@ -107,7 +102,7 @@ class Exchanged:
             return type(self)(store(given, output, chosen, resources, progress))
 
     @shows("converting to a sparse matrix")
-    def to_scipy(self: _Stored) -> Any:
+    def to_scipy(self) -> Any:
         """Return a ``scipy.sparse.csr_array``, float64[nodes, nodes]. Entry (u, v) is the weight of
         the link from id u to id v, 1 in unweighted graphs; ``graph.names[u]`` is the name of u.
         """
@@ -120,7 +115,7 @@ class Exchanged:
         return sparse.csc_array((values, *columns), shape=(nodes, nodes)).tocsr()
 
     @shows("converting to NetworkX")
-    def to_networkx(self: _Stored) -> Any:
+    def to_networkx(self) -> Any:
         """Return a ``networkx.DiGraph``, or a ``Graph`` if the stored graph is undirected. Nodes
         are names. Weights are the edge attribute ``weight``.
         """
@@ -138,7 +133,7 @@ class Exchanged:
         return found
 
     @shows("converting to igraph")
-    def to_igraph(self: _Stored) -> Any:
+    def to_igraph(self) -> Any:
         """Return an ``igraph.Graph``, directed unless the stored graph is undirected. Vertices are
         ids; names, unless equal to the ids, are the vertex attribute ``name``. Weights are the edge
         attribute ``weight``.
@@ -155,7 +150,7 @@ class Exchanged:
         return found
 
     @shows("converting to an Arrow table")
-    def to_arrow(self: _Stored) -> Any:
+    def to_arrow(self) -> Any:
         """Return a ``pyarrow.Table`` of links with columns source, target and, in weighted graphs,
         weight, ordered by source id, then target id.
 
@@ -166,13 +161,13 @@ class Exchanged:
         return pyarrow.table(_columns(self, names_of_one_type(self.names)))
 
     @shows("converting to pandas")
-    def to_pandas(self: _Stored) -> Any:
+    def to_pandas(self) -> Any:
         """Return a ``pandas.DataFrame`` like :meth:`to_arrow`, with the original names."""
         pandas = need("pandas", "a pandas table", "pandas")
         return pandas.DataFrame(_columns(self, names_as_they_are(self.names)))
 
     @shows("converting to polars")
-    def to_polars(self: _Stored) -> Any:
+    def to_polars(self) -> Any:
         """Return a ``polars.DataFrame`` of links, like :meth:`to_arrow`."""
         polars = need("polars", "a polars table", "polars")
         return polars.DataFrame(_columns(self, names_of_one_type(self.names)))
@@ -186,7 +181,7 @@ class _Rows(NamedTuple):
     weights: NDArray[np.float32] | None
 
 
-def _rows(graph: _Stored) -> _Rows:
+def _rows(graph: Exchanged) -> _Rows:
     """Return all links; for an undirected graph, only those from the smaller id."""
     graph.check_links()
     offsets = graph.in_offsets.astype(np.int64)
@@ -202,7 +197,7 @@ def _rows(graph: _Stored) -> _Rows:
     return _Rows(sources[order], targets[order], weights)
 
 
-def _columns(graph: _Stored, called: NDArray[Any]) -> dict[str, NDArray[Any]]:
+def _columns(graph: Exchanged, called: NDArray[Any]) -> dict[str, NDArray[Any]]:
     rows = _rows(graph)
     columns = {"source": called[rows.sources], "target": called[rows.targets]}
     return columns if rows.weights is None else columns | {"weight": rows.weights}

@@ -27,31 +27,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.errors import Damaged, UsageError
-from cocite.graph.blocks import (
-    DEGREES,
-    OFFSETS,
-    SOURCES,
-    WEIGHTS,
-    Links,
-    are_positive,
-    count_in_links,
-    rows_fault,
-)
+from cocite.graph.blocks import DEGREES, OFFSETS, SOURCES, WEIGHTS, Links
 from cocite.graph.convert import Exchanged
 from cocite.graph.links import links_of
-from cocite.graph.name_files import (
-    NAME_FILES,
-    NAME_KINDS,
-    TITLES_DATA,
-    Titles,
-    names_of,
-    open_titles,
-    sides_text,
-    take_text_files,
-)
+from cocite.graph.name_files import NAME_FILES, NAME_KINDS, TITLES_DATA, sides_text, take_text_files
 from cocite.graph.names import MAX_NODES, Names, checked_id
 from cocite.options import shown
-from cocite.storage import Access, DeclaredFiles, Facts, Store, evict
+from cocite.storage import DeclaredFiles, Facts, Store, evict
 from cocite.storage.spool import Scratch
 
 if TYPE_CHECKING:
@@ -99,7 +81,7 @@ class Graph(Exchanged):
                 f"Graph() does not accept {shown(store)}. Open a stored graph with "
                 "cocite.Graph.open(path), and other links with cocite.open_graph(links)"
             )
-        self._store = store
+        super().__init__(store)
         check_graph(store)
 
     @classmethod
@@ -124,61 +106,9 @@ class Graph(Exchanged):
         return f"Graph({str(self.path)!r}, nodes={self.nodes}, edges={self.edges})"
 
     @property
-    def store(self) -> Store:
-        """Return the directory and its manifest."""
-        return self._store
-
-    @property
-    def path(self) -> Any:
-        """Return the graph's path."""
-        return self._store.path
-
-    @property
-    def nodes(self) -> int:
-        """Return the number of nodes, whose ids are 0 to nodes - 1."""
-        return int(self._store.facts["nodes"])
-
-    @property
-    def edges(self) -> int:
-        """Return the number of distinct links."""
-        return int(self._store.facts["edges"])
-
-    @cached_property
-    def in_offsets(self) -> NDArray[np.uint64]:
-        """Return where each node's in-neighbors begin, uint64[nodes + 1]."""
-        return self._store.array(OFFSETS)
-
-    @cached_property
-    def in_sources(self) -> NDArray[np.uint32]:
-        """Return the in-neighbors, uint32[edges], ascending within a node."""
-        return self._store.array(SOURCES)
-
-    @cached_property
-    def in_weights(self) -> NDArray[np.float32] | None:
-        """Return the link weights in the order of ``in_sources``, float32[edges], or None."""
-        return self._store.array(WEIGHTS) if WEIGHTS in self._store.manifest.files else None
-
-    @cached_property
-    def out_degrees(self) -> NDArray[np.uint32]:
-        """Return the out-degree of each node, uint32[nodes]."""
-        return self._store.array(DEGREES)
-
-    @cached_property
-    def names(self) -> Names:
-        """Return the node names."""
-        found, store = names_of(self._store), self._store
-        found.in_links = lambda ids: count_in_links(store.array(OFFSETS), ids)
-        return found
-
-    @property
     def sides(self) -> Sides | None:
         """Return the sides of a bipartite graph, each a range of ids; None for other graphs."""
         return self.names.sides
-
-    @cached_property
-    def titles(self) -> Titles | None:
-        """Return the node titles, or None."""
-        return open_titles(self._store, self.nodes)
 
     def in_neighbors(self, node: int) -> NDArray[np.uint32]:
         """Return the ids of the nodes that link to ``node``, uint32, ascending."""
@@ -215,26 +145,6 @@ class Graph(Exchanged):
     def digest(self) -> str:
         """Return a checksum of links, weights and names, the same for equal graphs."""
         return self._store.manifest.digest(OFFSETS, SOURCES, WEIGHTS, NAME_FILES)
-
-    def check(self) -> None:
-        """Check that offsets and in-neighbors ascend, that weights are positive, and that file
-        checksums match (once per open graph, and not with ``verify=False``). Reads the links once.
-        Raises :class:`~cocite.errors.Damaged`, which names the file, and
-        :class:`~cocite.errors.UsageError` for a graph without nodes.
-        """
-        if self.nodes == 0:
-            raise UsageError(f"{self.path} has no nodes, so there is nothing to compute")
-        self.store.advise(Access.AROUND)
-        self.store.require(*self.store.manifest.files)
-        self.check_links()
-        if self.in_weights is not None and not are_positive(self.in_weights):
-            raise Damaged.graph(self.path, "some weights are not positive")
-
-    def check_links(self) -> None:
-        """Validate offsets and links. A graph without nodes is valid."""
-        fault = rows_fault(self.in_offsets, self.in_sources, self.nodes)
-        if fault:
-            raise Damaged.graph(self.path, f"its links are invalid: {fault}")
 
     @property
     def nbytes(self) -> int:

@@ -178,15 +178,8 @@ class BlockedGraph(Graph):
         weights = np.empty(0, np.float32) if weighted and self.weighted else None
         return BlockedLinks(self.in_offsets, np.empty(0, np.uint32), weights, None, self)
 
-    def check(self) -> None:
-        """Check all files except the blocks. Workers check each block when they open it."""
-        if self.nodes == 0:
-            raise UsageError(f"{self.path} has no nodes, so there is nothing to compute")
-        self.store.require(*self.store.manifest.files)
-        self.check_links()
-
     def check_links(self) -> None:
-        """Check the offsets."""
+        """Check the offsets. Workers check each block when they open it."""
         offsets = self.in_offsets
         fine = int(offsets[0]) == 0 and int(offsets[-1]) == self.edges
         for low in range(0, self.nodes, _PIECE):
