@@ -16,7 +16,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import pairwise, starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -401,7 +401,7 @@ def write_text_names(
         ArrayWriter(directory / HASHES, np.uint32) as hashes,
         ArrayWriter(directory / BY_HASH, np.uint32) as by_hash,
     ):
-        for keys in sort(_encode_all(pieces, data, blocks)):
+        for keys in sort(starmap(_hashes, _encoded(pieces, data, blocks))):
             hashes.write((keys >> np.uint64(32)).astype(np.uint32))
             by_hash.write((keys & np.uint64(0xFFFFFFFF)).astype(np.uint32))
     writers = {DATA: data, BLOCKS: blocks, HASHES: hashes, BY_HASH: by_hash}
@@ -415,45 +415,37 @@ def joined_names(names: list[str]) -> TextPiece:
     return np.frombuffer(b"".join(encoded), np.uint8), ends
 
 
-def _encode_all(
+def _encoded(
     pieces: Iterable[TextPiece], data: ArrayWriter, blocks: ArrayWriter
-) -> Iterator[NDArray[np.uint32]]:
-    """Front-code all names into the writers; yield the hashes of each piece."""
-    base = 0
-    for text, ends in pieces:
-        base += encode_texts(text, ends, data, blocks, base)
-        whole, bounds = text.tobytes(), [0, *ends.tolist()]
-        hashes = (name_hash(whole[begin:end]) for begin, end in pairwise(bounds))
-        yield np.fromiter(hashes, np.uint32, ends.size)
-
-
-def encode_texts(
-    text: NDArray[np.uint8],
-    ends: NDArray[np.uint64],
-    data: ArrayWriter,
-    blocks: ArrayWriter,
-    base: int,
-) -> int:
-    """Front-code texts; return the number of bytes written. ``base`` bytes precede them."""
+) -> Iterator[TextPiece]:
+    """Front-code all texts into the writers; yield each piece."""
     from cocite.kernels.names import BLOCK, encode
 
-    out = np.empty(text.size + 6 * ends.size, np.uint8)
-    begins = np.empty(-(-ends.size // BLOCK), np.uint64)
-    written = int(encode(text, ends, out, begins))
-    data.write(out[:written])
-    blocks.write(begins + np.uint64(base))
-    return written
+    base = 0
+    for text, ends in pieces:
+        out = np.empty(text.size + 6 * ends.size, np.uint8)
+        begins = np.empty(-(-ends.size // BLOCK), np.uint64)
+        written = int(encode(text, ends, out, begins))
+        data.write(out[:written])
+        blocks.write(begins + np.uint64(base))
+        base += written
+        yield text, ends
+
+
+def _hashes(text: NDArray[np.uint8], ends: NDArray[np.uint64]) -> NDArray[np.uint32]:
+    whole, bounds = text.tobytes(), [0, *ends.tolist()]
+    hashes = (name_hash(whole[begin:end]) for begin, end in pairwise(bounds))
+    return np.fromiter(hashes, np.uint32, ends.size)
 
 
 def write_titles(directory: Path, pieces: Iterable[list[str]]) -> dict[str, Entry]:
     """Write the titles of all nodes, by id, in pieces of a multiple of CODED_BLOCK titles."""
-    base = 0
     with (
         ArrayWriter(directory / TITLES_DATA, np.uint8) as data,
         ArrayWriter(directory / TITLES_BLOCKS, np.uint64) as blocks,
     ):
-        for titles in pieces:
-            base += encode_texts(*joined_names(titles), data, blocks, base)
+        for _ in _encoded(map(joined_names, pieces), data, blocks):
+            pass
     return {TITLES_DATA: data.finished, TITLES_BLOCKS: blocks.finished}
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -130,8 +130,8 @@ class Store:
     A store of in-memory data also has ``home``, an object that must live as long as the store
     (``storage/spool.py``), and ``labels``, the original names (``graph/name_files.py``).
 
-    Before using a file, verify it with ``through`` or ``require``, which compare each checksum once
-    per open store, unless ``verifying`` is false.
+    Before using a file, verify it with ``require``, which compares each checksum once per open
+    store, unless ``verifying`` is false.
     """
 
     path: Path
@@ -211,32 +211,23 @@ class Store:
         with os.scandir(self.path) as entries:
             return sorted(e.name for e in entries if e.name not in listed and not _is_mark(e))
 
-    def through(self, name: str, items: int | None = None) -> Iterator[NDArray[Any]]:
-        """Yield the array ``name``, ``items`` rows at a time, evicting each chunk after use. The
-        first pass verifies the checksum, and raises :class:`Damaged` after the last chunk.
+    def require(self, *names: str) -> None:
+        """Verify files that are not lost, if ``verifying``; raises :class:`Damaged`. Reads each
+        array once, in chunks, evicting each chunk after use.
         """
-        array = self.array(name)
-        row = max(1, array.nbytes // max(1, len(array)))
-        items = max(1, _PIECE // row) if items is None else items
-        digest = xxhash.xxh3_128() if self.verifying and name not in self._valid else None
-        for low in range(0, len(array), items):
-            piece = array[low : low + items]
-            if digest is not None:
+        for name in names:
+            if not self.verifying or name in self._valid or name in self.lost:
+                continue
+            array, digest = self.array(name), xxhash.xxh3_128()
+            items = max(1, _PIECE // max(1, array.nbytes // max(1, len(array))))
+            for low in range(0, len(array), items):
+                piece = array[low : low + items]
                 fetch(piece)
                 digest.update(piece.reshape(-1).view(np.uint8).data)
-            yield piece
-            evict(piece)
-        if digest is not None:
+                evict(piece)
             if digest.hexdigest() != self.manifest.files[name].xxh3_128:
                 raise Damaged(f"{self._differs(name, digest.hexdigest())}. {REBUILD}")
             self._valid.add(name)
-
-    def require(self, *names: str) -> None:
-        """Verify files that are not lost, if ``verifying``; raises :class:`Damaged`."""
-        for name in names:
-            if self.verifying and name not in self._valid and name not in self.lost:
-                for _ in self.through(name):
-                    pass
 
     def verify(self, name: str) -> str | None:
         """Read a file in full; describe the damage, or return None."""
