@@ -17,7 +17,7 @@ from __future__ import annotations
 import os
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -246,16 +246,6 @@ def file_pattern(path: str | os.PathLike[str]) -> str:
 def file_literal(path: str | os.PathLike[str]) -> str:
     """Return a path as an SQL literal that DuckDB does not expand."""
     return literal(file_pattern(path))
-
-
-def csv_relation(path: Path, columns: Mapping[str, str]) -> str:
-    """Return a query of a clean tab-separated file; ``columns`` maps names to types."""
-    typed = ", ".join(f"'{column}': '{kind}'" for column, kind in columns.items())
-    return (
-        f"SELECT * FROM read_csv({file_literal(path.resolve())}, delim = '\t', header = false, "
-        "auto_detect = false, quote = '', escape = '', comment = '', new_line = '\\n', "
-        f"nullstr = '\x01', columns = {{{typed}}})"
-    )
 
 
 def matches(pattern: str) -> list[str]:

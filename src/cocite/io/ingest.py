@@ -28,10 +28,10 @@ from cocite.graph.graph import Graph
 from cocite.graph.partitions import BlockedGraph
 from cocite.graph.spelling import trimmed
 from cocite.io.objects import links_of, split_objects
-from cocite.io.pipeline import database_in, place_for, store
+from cocite.io.pipeline import database_in, only_path, place_for, store
 from cocite.io.readers.contract import Progress, ReadOptions, no_progress
 from cocite.io.readers.sql import SqlSource
-from cocite.io.remote import is_url
+from cocite.io.remote import Sending, is_url
 from cocite.options import accepts
 from cocite.options.ingest import IngestOptions
 from cocite.progress import shows
@@ -108,8 +108,6 @@ def ingest(
     options = IngestOptions.of(options, given)
     resources = Resources.checked(threads, memory)
     if is_url(output):
-        from cocite.io.remote import Sending
-
         sending = Sending(output, "graph", options.overwrite)
         here = replace(options, overwrite=True)
         means = {"memory": resources.total, "threads": resources.threads}
@@ -213,10 +211,5 @@ def _refuse_others(options: IngestOptions, taken: Iterable[str], message: str) -
 
 def _stored_graph(inputs: Any) -> Graph | None:
     """Return the stored graph if that is the only input, else None."""
-    if isinstance(inputs, str | os.PathLike):
-        inputs = [inputs]
-    if isinstance(inputs, list | tuple) and len(inputs) == 1:
-        only = inputs[0]
-        if isinstance(only, str | os.PathLike) and kind_of(os.fspath(only)) == "graph":
-            return Graph.open(only)
-    return None
+    path = only_path(inputs)
+    return Graph.open(path) if path is not None and kind_of(path) == "graph" else None

@@ -221,11 +221,7 @@ def _sorted(pieces: list[_Keys], undirected: bool) -> _Keys:
 
 
 def _write(
-    keys: _Keys,
-    named: NDArray[np.bool_],
-    directory: Path,
-    options: ReadOptions,
-    progress: Progress,
+    keys: _Keys, named: NDArray[np.bool_], directory: Path, options: ReadOptions, progress: Progress
 ) -> tuple[dict[str, Any], dict[str, Entry]]:
     """Write the graph's files; ``named`` marks the integers that are nodes."""
     dense, nodes = bool(named.all()), int(named.sum())

@@ -563,11 +563,8 @@ def _fault(name: Any) -> str:
     if name is None:
         return "is missing"
     if isinstance(name, int):
-        return (
-            "is a number below 0; names must be text, or whole numbers, 0 or more"
-            if name < 0
-            else ""
-        )
+        below = "is a number below 0; names must be text, or whole numbers, 0 or more"
+        return below if name < 0 else ""
     if not trimmed(name):
         return "is empty"
     if len(name.encode()) > MAX_NAME:

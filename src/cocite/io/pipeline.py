@@ -56,14 +56,20 @@ _THREAD_BYTES = 1 << 18
 """Input bytes, compressed or not, that justify one more DuckDB thread."""
 
 
-def database_in(inputs: Any) -> str | None:
-    """Return the database that is the only input, or None."""
+def only_path(inputs: Any) -> str | None:
+    """Return the path that is the only input, or None."""
     if isinstance(inputs, list | tuple) and len(inputs) == 1:
         inputs = inputs[0]
-    if not isinstance(inputs, str | os.PathLike) or os.path.isdir(inputs):
+    path = os.fspath(inputs) if isinstance(inputs, str | os.PathLike) else None
+    return path if isinstance(path, str) else None
+
+
+def database_in(inputs: Any) -> str | None:
+    """Return the database that is the only input, or None."""
+    path = only_path(inputs)
+    if path is None or os.path.isdir(path) or database_named(path) is None:
         return None
-    text = os.fspath(inputs)
-    return text if isinstance(text, str) and database_named(text) is not None else None
+    return path
 
 
 class StoreRequest(NamedTuple):

@@ -121,9 +121,7 @@ def write_links(
     return out.edges, loops, out.facts, out.files
 
 
-def _distinct(
-    pieces: _Pieces,
-) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64], _Weights]]:
+def _distinct(pieces: _Pieces) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.int64], _Weights]]:
     """Yield (distinct keys, their counts, sums of their weights)."""
     from cocite.kernels.links import sum_runs
 

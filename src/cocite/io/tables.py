@@ -19,7 +19,7 @@ import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import duckdb
 import numpy as np
@@ -71,17 +71,6 @@ SORT_KEY = (
 )
 
 IS_URL = f"regexp_matches(name, '{_SCHEME}')"
-
-
-class TitleTable(NamedTuple):
-    """How many ``names`` have a title, and how many of these are ``unknown``; ``strangers`` are the
-    first of those. ``others`` counts titles that differ from the first one of the same name.
-    """
-
-    names: int
-    unknown: int
-    others: int
-    strangers: list[str]
 
 
 class Tables:
@@ -319,8 +308,12 @@ class Tables:
         texts = {"name": np.array(names, object), "title": np.array(titles, object)}
         self._insert("titled", place=np.array(places, np.uint64), **texts)
 
-    def load_titles(self) -> TitleTable:
-        """Assign titles to nodes; of a node's titles, the one with the lowest position counts."""
+    def load_titles(self) -> dict[str, Any]:
+        """Assign titles to nodes; of a node's titles, the one with the lowest position counts.
+
+        Return the manifest's counts: ``nodes`` with a title, ``unknown`` names (the first are
+        ``strangers``), and ``others``, titles that differ from the first one of the same name.
+        """
         self._run(
             "CREATE TABLE firsts AS SELECT name, min(place) AS place FROM titled GROUP BY name"
         )
@@ -336,7 +329,8 @@ class Tables:
         )
         for table in ("titled", "firsts"):
             self._run(f"DROP TABLE {table}")
-        return TitleTable(names, without, more, [str(row[0]) for row in strangers])
+        found = {"nodes": names - without, "unknown": without, "others": more}
+        return found | {"strangers": [str(row[0]) for row in strangers]}
 
     def titles(self) -> Iterator[list[str]]:
         """Yield chunks of titles ("" for none) in order of id, aligned with the chunks of names."""

@@ -97,24 +97,17 @@ class Titling:
             if self.sources:
                 raise InputError(f"{self.sources[0].label} contains no titles")
             return {}, {}
-        kept = tables.load_titles()
-        known = kept.names - kept.unknown
-        if self._given.count and not known:
+        facts = tables.load_titles()
+        if self._given.count and not facts["nodes"]:
             raise InputError(
-                f"none of the {kept.names:,} titles belongs to a node: no node is named "
-                f"{kept.strangers[0]!r}. To choose other columns: --title-columns NAME,TITLE "
+                f"none of the {facts['unknown']:,} titles belongs to a node: no node is named "
+                f"{facts['strangers'][0]!r}. To choose other columns: --title-columns NAME,TITLE "
                 "(title_columns=...)"
             )
-        if not known:
+        if not facts["nodes"]:
             return {}, {}
-        facts = {
-            "nodes": known,
-            "unknown": kept.unknown,
-            "others": kept.others,
-            "strangers": kept.strangers,
-            "sources": self._read,
-        }
-        return {"titles": facts}, write_titles(directory, tables.titles())
+        titles = facts | {"sources": self._read}
+        return {"titles": titles}, write_titles(directory, tables.titles())
 
 
 def _check(source: Source, options: ReadOptions) -> None:

@@ -2,11 +2,11 @@
 
 * Delimiter: the first of tab, comma, semicolon, bar and blanks that splits all lines into the same
   number of columns, at least two; for ``.csv``, comma comes first.
-* * Header: the first line, if none of its cells is in the rows below and it looks like column
-names. The selected columns have well-known names; or words, and no numbers, are above columns of
-numbers; or its words lack a digit, a punctuation mark or a capital that all rows below have.
-* * Columns: those with well-known names for the ends of links (ignoring case and punctuation), else
-the first two. Pairs in :data:`_WAYS` distinguish source and target, those in :data:`_SIDES` do
+* Header: the first line, if none of its cells is in the rows below and it looks like column names.
+  The selected columns have well-known names; or words, and no numbers, are above columns of
+  numbers; or its words lack a digit, a punctuation mark or a capital that all rows below have.
+* Columns: those with well-known names for the ends of links (ignoring case and punctuation), else
+  the first two. Pairs in :data:`_WAYS` distinguish source and target, those in :data:`_SIDES` do
   not.
 
 Names with blanks look like several columns, and arrows like nodes. Both raise an error that asks

@@ -85,10 +85,9 @@ READER = FormatReader(
 
 
 def _header(source: Source, head: bytes) -> tuple[_MatrixHeader, bytes]:
-    at, lines, banner = 0, 0, None
-    for line in re.finditer(rb"([^\r\n]*)(?:\r\n|\n|\r|$)", head.removeprefix(b"\xef\xbb\xbf")):
-        text = line[1].decode("utf-8", "replace").strip()
-        at, lines = line.end(), lines + 1
+    lines, banner, head = 0, None, head.removeprefix(b"\xef\xbb\xbf")
+    for line in re.finditer(rb"([^\r\n]*)(?:\r\n|\n|\r|$)", head):
+        text, lines = line[1].decode("utf-8", "replace").strip(), lines + 1
         if banner is None:
             banner = _BANNER.fullmatch(text)
             if banner is None:
@@ -104,9 +103,7 @@ def _header(source: Source, head: bytes) -> tuple[_MatrixHeader, bytes]:
                     f"{', '.join(_VALUES)}, and the symmetry one of {', '.join(_SYMMETRIES)}"
                 )
         elif text and not text.startswith("%"):
-            return _sized(source, text, lines, field, symmetry), head.removeprefix(b"\xef\xbb\xbf")[
-                at:
-            ]
+            return _sized(source, text, lines, field, symmetry), head[line.end() :]
         if line.end() == len(head):
             break
     raise InputError(f"{source.label}:{lines}: the line with rows, columns and entries is missing")

@@ -221,8 +221,6 @@ def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
     paths = {str(_path(source)): source for source in group}
     try:
         rows, every = _checked(job, paths, _taken(job, group[0], _path(group[0])))
-    except duckdb.OutOfMemoryException:
-        raise
     except duckdb.Error:
         for path, source in paths.items():
             alone, found = read_file(job, source, Path(path))

@@ -25,11 +25,7 @@ from typing import Any
 
 
 class Refused(Exception):
-    """Raised for an invalid file or request: ``kind`` and a text."""
-
-    def __init__(self, kind: str, text: str) -> None:
-        super().__init__(text)
-        self.kind = kind
+    """Raised for an invalid file or request, with a kind and a text."""
 
 
 def print_sheet(path: str, named: str, limit: int) -> None:
@@ -124,6 +120,6 @@ if __name__ == "__main__":
     try:
         print_sheet(**json.loads(sys.stdin.buffer.readline()))
     except Refused as refused:
-        _print({"error": refused.kind, "text": str(refused)})
+        _print(dict(zip(("error", "text"), refused.args, strict=True)))
     except MemoryError:
         os.abort()  # as calamine does

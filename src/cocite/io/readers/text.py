@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import SKIP_ADVICE, MalformedRow, UnrecognizedInput
 from cocite.graph.spelling import turn_in
-from cocite.io.database import csv_relation
+from cocite.io.database import file_literal
 from cocite.io.readers import dialect
 from cocite.io.readers.contract import (
     DELIMITERS,
@@ -63,7 +63,12 @@ def clean_relation(job: Job, integers: bool) -> str:
 
 def relation_of(job: Job, columns: dict[str, str], name: str = _NAME) -> str:
     """Return the relation of a clean file; ``columns`` maps names to types."""
-    return csv_relation(Path(job.scratch, name), columns)
+    typed = ", ".join(f"'{column}': '{kind}'" for column, kind in columns.items())
+    return (
+        f"SELECT * FROM read_csv({file_literal(Path(job.scratch, name).resolve())}, "
+        "delim = '\t', header = false, auto_detect = false, quote = '', escape = '', "
+        f"comment = '', new_line = '\\n', nullstr = '\x01', columns = {{{typed}}})"
+    )
 
 
 _PIECE = 1 << 23

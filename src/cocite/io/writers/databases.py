@@ -68,14 +68,10 @@ class FileTarget:
     def expect(self, types: Types) -> None:
         """Accept any columns."""
 
-    def write_table(
-        self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
-    ) -> int:
-        """Write chunks of rows; return the file's size in bytes. Until the file is complete, it is
-        in ``folder``, which must be on the same disk.
-        """
+    def write_table(self, pieces: Iterable[Columns], types: Types) -> int:
+        """Write chunks of rows; return the file's size in bytes."""
         assert isinstance(self.writer, TableFile)
-        with self._staged(folder) as path:
+        with self._staged() as path:
             self.writer.write(path, pieces, types)
             return path.stat().st_size
 
@@ -88,10 +84,10 @@ class FileTarget:
             self.writer.write(path, pieces, dtype, shape)
 
     @contextmanager
-    def _staged(self, folder: Path | None = None) -> Iterator[Path]:
+    def _staged(self) -> Iterator[Path]:
         """Yield a temporary path, which is then renamed or uploaded."""
         if self.url is None:
-            with staged_file(self.path, folder) as file:
+            with staged_file(self.path) as file:
                 yield Path(file.name)
             return
         with TemporaryDirectory(prefix="cocite-") as directory:
@@ -323,9 +319,7 @@ class DatabaseTarget:
         with self._transaction() as database:
             self._fill(database, [], types)
 
-    def write_table(
-        self, pieces: Iterable[Columns], types: Types, folder: Path | None = None
-    ) -> int | None:
+    def write_table(self, pieces: Iterable[Columns], types: Types) -> int | None:
         """Write chunks of rows in one transaction; return the size in bytes, or None."""
         made = None
         if self.address.is_file:

@@ -3,8 +3,7 @@
 Used for folders, archives and fetched pages. DuckDB joins the tables out of core.
 
 * The newest capture of a URL counts; among several with the same time, the last. A revisit means
-that
-  the page is unchanged; if a URL has no other capture, the page that the revisit refers to counts.
+  that the page is unchanged; if a URL has no other capture, the page that it refers to counts.
 * A redirect is an alias of its target. A page is an alias if its canonical link or ``refresh``
   declares it a copy of another captured page, except in a cycle of such pages.
 * Links lead to captured pages; links to other URLs are counted, or stored.

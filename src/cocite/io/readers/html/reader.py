@@ -402,11 +402,8 @@ def _unpacking(job: Job, member: str = "") -> Iterator[None]:
     """Convert errors to InputError, with the file and, if known, the member."""
     damaged: tuple[type[Exception], ...] = (tarfile.TarError, zipfile.BadZipFile, zlib.error)
     damaged += (ValueError, *unpack_errors())
-    caught: tuple[type[Exception], ...] = (
-        *damaged,
-        RuntimeError,
-        MemoryError,
-    )  # encrypted, an unknown compression, or too large
+    # The others: encrypted, an unknown compression, or too large.
+    caught: tuple[type[Exception], ...] = (*damaged, RuntimeError, MemoryError)
     at = f": {member[:200]}" if member else ""
     try:
         yield
