@@ -91,10 +91,7 @@ def test_pages_vanish_and_those_they_alone_were_linked_with_stay(make_graph: Mak
 def test_names_of_no_page_are_counted_and_said(
     make_graph: MakeGraph, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    said = [
-        "2 of 3 names to exclude match no page, such as 'x'",
-        "excluded 1 page with 3 links",
-    ]
+    said = ["2 of 3 names to exclude match no page, such as 'x'", "excluded 1 page with 3 links"]
     with caplog.at_level(logging.INFO, "cocite"):
         graph = make_graph(LINKS, exclude_nodes=["x", "hub", "y", "x"])
     assert [record.getMessage() for record in caplog.records] == said

@@ -115,18 +115,8 @@ def test_first_title_counts(tmp_path: Path, shell: Shell) -> None:
 @pytest.mark.parametrize(
     ("content", "file", "error", "message"),
     [
-        (
-            "alpha\nbeta\n",
-            "t.tsv",
-            InputError,
-            "has one column, as in",
-        ),
-        (
-            "a The first one\nb Another\n",
-            "t.txt",
-            InputError,
-            "has one column, as in",
-        ),
+        ("alpha\nbeta\n", "t.tsv", InputError, "has one column, as in"),
+        ("a The first one\nb Another\n", "t.txt", InputError, "has one column, as in"),
         ("a,Alpha\nb,Beta, the second\n", "t.csv", MalformedRow, "t.csv:2: 3 comma-separated col"),
         (b"a\tAlpha\nb\tB\xe9ta\nc\t\xc3\xa9\n", "t.tsv", MalformedRow, "2: bytes that are not"),
         ("x\tAlpha\ny\tBeta\n", "t.tsv", InputError, "none of the 2 titles belongs to a node: no "),

@@ -18,25 +18,13 @@ from cocite.graph.links import in_links, links_of
 from cocite.io import tables
 from cocite.kernels import text as kernel
 from tests.conftest import MakeGraph, Shell
-from tests.io.plain import nothing_left, read, read_parquet
+from tests.io.plain import nothing_left, read, read_parquet, weights_of
 from tests.kernels.test_text import normalize
 from tests.oracles.graphs import WEIGHTS
 
 WEIGHTED: dict[str, Any] = {"weight_column": 3}
 PAIR = "SELECT 1 AS a, 2 AS b"
 Rows = list[tuple[int, int, float]]
-
-
-def weights(graph: Graph) -> dict[tuple[str, str], float]:
-    """The weight of every link, by names."""
-    assert graph.in_weights is not None
-    assert graph.in_weights.dtype == np.float32
-    names = list(graph.names)
-    targets = np.repeat(np.arange(graph.nodes), np.diff(graph.in_offsets).astype(np.int64))
-    ends = zip(graph.in_sources.tolist(), targets.tolist(), strict=True)
-    return {
-        (names[a], names[b]): w for (a, b), w in zip(ends, graph.in_weights.tolist(), strict=True)
-    }
 
 
 def added(rows: Rows, undirected: bool, loops: bool) -> dict[tuple[str, str], float]:
@@ -77,7 +65,7 @@ def test_stored_weights_are_their_plain_twin(
         patch.setattr(tables, "_PIECE", piece)
         graph = read(tmp_path, content, **options, **WEIGHTED)
     wanted = {(prefix + a, prefix + b): w for (a, b), w in added(rows, undirected, loops).items()}
-    assert weights(graph) == wanted
+    assert weights_of(graph) == wanted
     graph.check()
     counts = graph.info().duplicates, graph.info().self_loops
     sources = graph.in_sources.tolist()
@@ -101,7 +89,7 @@ def test_the_sum_of_duplicates_does_not_depend_on_their_order(tmp_path: Path) ->
     for order in ([0, 1, 2], [1, 0, 2], [0, 2, 1]):
         for threads in (1, 2):
             content = "\n".join(rows[i] for i in order)
-            found += weights(read(tmp_path, content, threads=threads, **WEIGHTED)).values()
+            found += weights_of(read(tmp_path, content, threads=threads, **WEIGHTED)).values()
     assert found == [2.0**53 + 2**30] * 6
 
 
@@ -130,7 +118,7 @@ def test_counted_duplicates_are_weights_of_one_added_up(
         patch.setattr(tables, "_PIECE", piece)
         graph = read(tmp_path, "\n".join(rows), count_duplicates=True, **options)
     wanted = added([(a, b, 1.0) for a, b in ends], undirected, loops)
-    assert weights(graph) == {(prefix + a, prefix + b): w for (a, b), w in wanted.items()}
+    assert weights_of(graph) == {(prefix + a, prefix + b): w for (a, b), w in wanted.items()}
     graph.check()
     kept = {name: (graph.path / name).read_bytes() for name in graph.store.manifest.files}
     facts = graph.store.facts["weights"], graph.store.facts["dropped"]
@@ -166,7 +154,7 @@ def test_weights_are_part_of_what_a_graph_is(tmp_path: Path) -> None:
     ],
 )
 def test_weight_column(tmp_path: Path, content: str, file: str, options: dict[str, Any]) -> None:
-    assert weights(read(tmp_path, content, file, **options)) == {("a", "b"): 2.5}
+    assert weights_of(read(tmp_path, content, file, **options)) == {("a", "b"): 2.5}
 
 
 def test_what_was_decided_is_reported(tmp_path: Path) -> None:
@@ -194,7 +182,7 @@ def test_a_weight_that_is_none_is_a_malformed_row(tmp_path: Path, weight: str) -
     assert nothing_left(tmp_path)
     graph = read(tmp_path, content, bad_rows="few", **options)
     (source,) = graph.store.facts["sources"]
-    assert weights(graph) == {("a", "b"): 1.0}
+    assert weights_of(graph) == {("a", "b"): 1.0}
     assert source["bad_rows"] == {"weight": 1}
 
 
@@ -226,7 +214,7 @@ def test_what_counts_as_a_weight_is_what_float_reads_in_range(text: str) -> None
 @pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "FLOAT", "DECIMAL(5, 1)", "HUGEINT"])
 def test_parquet_weights_are_numbers_of_any_kind(tmp_path: Path, kind: str) -> None:
     graph = read_parquet(tmp_path, f"SELECT 'a' AS a, 'b' AS b, 4::{kind} AS w", weight_column="w")
-    assert weights(graph) == {("a", "b"): 4.0}
+    assert weights_of(graph) == {("a", "b"): 4.0}
     (source,) = graph.store.facts["sources"]
     assert source["read_as"] == "links.parquet: Parquet, columns 'a' and 'b' with the weight in 'w'"
 
@@ -238,7 +226,9 @@ def test_parquet_weights_that_are_none(tmp_path: Path, bad: str) -> None:
         MalformedRow, match=r"links\.parquet:2: .* or a weight that is not a number"
     ):
         read_parquet(tmp_path, query, **WEIGHTED)
-    assert weights(read_parquet(tmp_path, query, bad_rows="few", **WEIGHTED)) == {("1", "3"): 1.5}
+    assert weights_of(read_parquet(tmp_path, query, bad_rows="few", **WEIGHTED)) == {
+        ("1", "3"): 1.5
+    }
 
 
 @pytest.mark.parametrize("sign", [";", "\t", "|"])
@@ -284,7 +274,7 @@ def test_text_and_parquet_and_nodes_go_together(tmp_path: Path) -> None:
     )
     inputs = [tmp_path / "more.csv", tmp_path / "x.parquet"]
     graph = cocite.ingest(inputs, tmp_path / "g", nodes=tmp_path / "nodes.txt", **WEIGHTED)
-    assert weights(graph) == {("a", "b"): 2.5, ("b", "c"): 1.0}
+    assert weights_of(graph) == {("a", "b"): 2.5, ("b", "c"): 1.0}
     assert list(graph.names) == ["a", "b", "c", "d"]
 
 

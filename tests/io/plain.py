@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 import pytest
 
 import cocite
@@ -50,6 +51,7 @@ def links(graph: Graph) -> list[tuple[str, str]]:
 def weights_of(graph: Graph) -> dict[tuple[str, str], float]:
     """All links of a stored graph, by name, with their weights."""
     assert graph.in_weights is not None
+    assert graph.in_weights.dtype == np.float32
     return dict(zip(links(graph), graph.in_weights.tolist(), strict=True))
 
 

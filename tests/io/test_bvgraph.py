@@ -3,8 +3,8 @@
 import gzip
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from cocite import Graph
 from cocite.errors import InputError, ResourceError
 from cocite.io.readers import bvgraph
 from cocite.kernels import bvgraph as k
-from tests.io.plain import links, nothing_left, source_of
+from tests.io.plain import graph_of, links, nothing_left, source_of
 from tests.oracles.bvgraph import FLAGS, Writer, coded, packed
 
 LISTS = [[1, 2, 3, 4, 9], [], [1, 2, 3, 4, 5, 6, 9], [0], [1, 2, 9], [], [5, 6], [0, 9], [], []]
@@ -26,9 +26,7 @@ def pairs(lists: list[list[int]]) -> list[tuple[str, str]]:
     return sorted((str(a), str(b)) for a, row in enumerate(lists) for b in row)
 
 
-def stored(path: Path, **options: Any) -> Graph:
-    output = path.with_name("out.graph")
-    return cocite.ingest(path, output, keep_self_loops=True, overwrite=True, **options)
+stored = partial(graph_of, keep_self_loops=True)
 
 
 def change(path: Path, pattern: str, instead: str) -> None:

@@ -11,7 +11,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-import duckdb
 import pytest
 
 import cocite
@@ -19,6 +18,7 @@ from cocite.errors import CociteError, InputError, UsageError
 from cocite.io.readers.formats import reader_at, readers
 from tests.io.plain import links, nothing_left, written
 from tests.io.test_archives import tarred
+from tests.io.test_many_files import parquet as write_parquet
 from tests.io.test_mediawiki import dump
 from tests.io.test_spreadsheet import Cell, workbook
 from tests.io.test_warc import page
@@ -46,13 +46,7 @@ def texts(row: str, names: str = "abc", head: str = "", end: str = "") -> str:
 
 
 def parquet(rows: list[tuple[str | None, str | None]]) -> Callable[[Path], object]:
-    def write(path: Path) -> None:
-        with duckdb.connect() as database:
-            database.execute("CREATE TABLE links (source VARCHAR, target VARCHAR)")
-            database.executemany("INSERT INTO links VALUES (?, ?)", rows)
-            database.execute(f"COPY links TO '{path}' (FORMAT parquet)")
-
-    return write
+    return lambda path: write_parquet(path, rows, "source TEXT, target TEXT")
 
 
 PAGES = {

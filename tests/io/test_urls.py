@@ -11,8 +11,7 @@ import cocite
 from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.io.readers.contract import IS_WEB, TRACKING, normalizer
-from tests.graph.test_weights import weights
-from tests.io.plain import links, title_of
+from tests.io.plain import links, title_of, weights_of
 
 RULES = [
     ("HTTP://Example.COM:80/a/./b/../c", "http://example.com/a/c"),
@@ -88,7 +87,7 @@ def test_names_of_one_page_are_one_node(tmp_path: Path) -> None:
     assert graph.info().self_loops == 1
     assert title_of(graph, "http://a.org/b") == "Bee"
     assert graph.store.facts["normalized_urls"] == 7
-    assert weights(graph)["http://a.org/", "http://a.org/b"] == 5.0
+    assert weights_of(graph)["http://a.org/", "http://a.org/b"] == 5.0
     plain = cocite.ingest(tmp_path / "links.csv", tmp_path / "h")
     assert plain.nodes == 8
     assert "normalized_urls" not in plain.store.facts

@@ -339,10 +339,7 @@ def test_wat_that_is_none_is_refused_or_counted(tmp_path: Path) -> None:
     for block in (b"{", b"[]", deep, b"{}"):
         bad = record("metadata", A, block, "Content-Type: application/json")
         archive = written(
-            tmp_path / "x.wat.gz",
-            wat(B, {}),
-            bad,
-            wat(A, {"Links": [edge("A@/href", "b")]}),
+            tmp_path / "x.wat.gz", wat(B, {}), bad, wat(A, {"Links": [edge("A@/href", "b")]})
         )
         with pytest.raises(
             InputError, match=r"x\.wat\.gz: at byte \d+: a record of metadata that is not WAT"

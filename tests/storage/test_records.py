@@ -155,8 +155,5 @@ def test_a_killed_process_lets_go_and_loses_nothing_that_it_confirmed(tmp_path: 
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (-signal.SIGKILL, "confirmed\n")
     log.append(b"next")
-    assert log.records() in (
-        [b"confirmed", b"next"],
-        [b"confirmed", b"not confirmed", b"next"],
-    )
+    assert log.records() in ([b"confirmed", b"next"], [b"confirmed", b"not confirmed", b"next"])
     assert os.listdir(tmp_path) == ["r"]

@@ -70,9 +70,7 @@ def test_read_only_part(tmp_path: Path, temporary: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(places, "_CACHES", (".cache",))
     access = os.access
     monkeypatch.setattr(
-        os,
-        "access",
-        lambda path, mode: (path != kept or not mode & os.W_OK) and access(path, mode),
+        os, "access", lambda path, mode: (path != kept or not mode & os.W_OK) and access(path, mode)
     )
     found = find_place({"HOME": str(home)})
     assert found.folder == private(temporary)
