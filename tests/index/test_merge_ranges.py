@@ -61,6 +61,7 @@ def test_merged_ranges_are_one_build_to_the_byte(graph: Graph, tmp_path: Path, k
     pieces = ranges(graph, tmp_path, 3, **KINDS[kind])
     joined = cocite.merge(pieces, tmp_path / "joined", memory="200MB")
     assert files(tmp_path / "joined") == files(tmp_path / "whole")
+    assert cocite.verify(pieces[1]).faults == []
     asked: dict[str, Any] = {"mutual": True} if kind == "snn" else {}
     names = list(cocite.open(pieces[1]).nodes)
     assert names == list(joined.nodes)[graph.nodes // 3 : 2 * graph.nodes // 3]

@@ -49,18 +49,16 @@ _PIECE = 1 << 20
 
 
 def part_faults(part: StoredPart) -> Iterator[Fault]:
-    """Yield a part's faults by file: the first damaged sample of each shard; none for lost
-    files.
-    """
+    """Yield a part's faults by file: the first damaged sample of a shard; none for lost files."""
     if SAMPLES in part.settings:
         faults = list(_sample_faults(part))
         yield from faults or (_position_faults(part) if part.layout == "trees" else ())
         return
     there = [name for name in part.format.files if part.store.has(part.prefix + name)]
-    for name in there:
+    for name, members in pairwise(there):  # ids, or letters, follow their offsets
         if not name.endswith("offsets"):
             continue
-        members, bound = _rows_of(part, name)
+        bound = _bound(part, name)
         if bound < 0:
             fault = _words_fault(part.array(name), part.array(members))
         else:
@@ -77,21 +75,17 @@ def part_faults(part: StoredPart) -> Iterator[Fault]:
                 yield name, "a weight is not positive"
 
 
-def _rows_of(part: StoredPart, name: str) -> tuple[str, int]:
-    """Return the ids file of an offsets file, and the ids' upper limit; -1 for letters."""
-    words = part.array("words.offsets").size - 1 if part.layout == "text" else 0
+def _bound(part: StoredPart, name: str) -> int:
+    """Return the upper limit of the ids in the rows of an offsets file; -1 for letters."""
     if name == "words.offsets":
-        return "words.letters", -1
+        return -1
     if name == "texts.offsets":
-        return "texts.words", words
-    if part.layout == "rows":
-        bound = part.nodes
-        if name == "rows.offsets":  # rows contain the graph's node ids
-            bound = (part.array("columns.offsets").size - 1) // part.array("weights").size
-        return name.replace("offsets", "ids"), bound
-    if name.endswith(".offsets"):
-        return name.replace("offsets", "nodes"), part.nodes
-    return name.replace("offsets", "neighbours"), part.nodes
+        return part.array("words.offsets").size - 1
+    if name == "rows.offsets":  # rows and lists contain the graph's node ids
+        return (part.array("columns.offsets").size - 1) // part.array("weights").size
+    if name == "nearest.offsets":
+        return part.array("holders.offsets").size - 1
+    return part.nodes
 
 
 def _words_fault(offsets: NDArray[np.uint64], letters: Labels) -> str:
