@@ -27,6 +27,7 @@ from cocite import Graph
 from cocite.cluster import in_order
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links
+from cocite.index.layouts.batch_maker import SampleJob
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.layouts.reader import sampled_builder
@@ -71,7 +72,7 @@ def built(graph: Graph, part: PartPlan, fit: MemoryPlan, numbers: range) -> tupl
     links.evict()
     with tempfile.TemporaryDirectory(dir=graph.path.parent) as folder:
         builder = sampled_builder(part.layout)
-        makers = builder.makers(links, part, fit, Path(folder), numbers)
+        makers = builder.makers(links, SampleJob(part, numbers, Path(folder)), fit)
         before = _counts()
         digests = [blob.digest for blob in in_order(makers, numbers)]
         clock, busy, read, moved = (b - a for a, b in zip(before, _counts(), strict=True))

@@ -72,6 +72,7 @@ from cocite.extras import need
 from cocite.graph import Graph
 from cocite.graph.generate import generate_web
 from cocite.graph.links import links_of
+from cocite.index.layouts.batch_maker import SampleJob
 from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.layouts.reader import sampled_builder
 from cocite.index.layouts.trees.format import labels_of
@@ -375,7 +376,7 @@ def live_tokens(graph: Graph, index: Index, samples: int = 5) -> NDArray[np.floa
         links = links_of(graph, part.direction, index.means.memory, weighted=part.weighted)
         fit = MemoryPlan(memory=0, threads=1, cuts=())  # all in memory
         builder = sampled_builder(part.layout)
-        (make,) = builder.makers(links, part.plan, fit, Path(), range(samples))
+        (make,) = builder.makers(links, SampleJob(part.plan, range(samples), Path()), fit)
         for sample in range(samples):
             live = make(sample).live
             found[: len(live)] += live

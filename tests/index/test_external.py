@@ -23,11 +23,7 @@ from cocite.index.build import IndexBuild
 from cocite.index.layouts import memory_plan as fit
 from cocite.index.layouts.batch_maker import BatchMaker, Blob, Maker
 from cocite.index.layouts.memory_plan import MemoryPlan
-from cocite.index.layouts.trees.assemble import (
-    ExternalCompact,
-    ExternalPaths,
-    ExternalTrees,
-)
+from cocite.index.layouts.trees.assemble import ExternalCompact, ExternalPaths, ExternalTrees
 from cocite.index.layouts.trees.build import CompactMaker, PathMaker, TreeMaker
 from cocite.index.layouts.trees.build import tree_maker_bytes as maker_bytes
 from cocite.index.plan import BuildOptions

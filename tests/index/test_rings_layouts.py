@@ -14,6 +14,7 @@ from cocite.errors import UsageError
 from cocite.graph.links import in_links
 from cocite.index import StoredIndex
 from cocite.index.build import IndexBuild
+from cocite.index.layouts.batch_maker import SampleJob
 from cocite.index.layouts.contract import PartRequest
 from cocite.index.layouts.minhash.build import ExternalLayer, Layer, RingPlan
 from cocite.index.layouts.reader import sampled_builder, sampled_format
@@ -144,7 +145,7 @@ def test_samples_asked_for_in_any_order_are_the_same(graph: Graph) -> None:
     part = BuildOptions.checked("xjaccard", "in", None, {"samples": 40}).parts[0]
     layout, links = sampled_builder("minhash"), in_links(graph)
     fit = room_of(graph, "minhash", 1 << 30)
-    (maker,) = layout.makers(links, part, fit, graph.path, range(40))
+    (maker,) = layout.makers(links, SampleJob(part, range(40), graph.path), fit)
     inorder = [maker(sample).digest for sample in range(34)]
     for sample in (33, 5, 6, 3, 31, 16, 17, 0):
         assert maker(sample).digest == inorder[sample]

@@ -131,6 +131,3 @@ def test_a_small_index_is_compared_when_it_is_opened(graph: Path, tmp_path: Path
             else:
                 with pytest.raises(Damaged, match=f"{name} has checksum"):
                     cocite.open(tmp_path / "x")
-
-
-# -- the command line -------------------------------------------------------------------------

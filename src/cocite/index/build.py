@@ -37,7 +37,7 @@ from cocite.io.remote import bare, origin
 from cocite.measures import MEETING_WEIGHT, SAMPLES
 from cocite.options import NO_LINKS, opposite
 from cocite.resources import Resources, format_size
-from cocite.storage import FORMAT_VERSION, Entry, Manifest
+from cocite.storage import FORMAT_VERSION, Entry, Manifest, Store
 from cocite.storage.staging import Staging, copy_array
 
 _BESIDE = 100
@@ -50,6 +50,12 @@ def path_from(output: Path, graph: Path, elsewhere: bool) -> str:
     """
     beside = os.path.join(os.pardir, graph.name)
     return beside if elsewhere else os.path.relpath(graph, output.resolve())
+
+
+def files_named(store: Store, *prefixes: str) -> dict[str, Entry]:
+    """Return the entries of a store's files whose names begin with one of the ``prefixes``."""
+    files = store.manifest.files
+    return {name: entry for name, entry in files.items() if name.startswith(prefixes)}
 
 
 class IndexBuild:
@@ -121,16 +127,16 @@ class IndexBuild:
 
     def _part(self, plan: PartPlan) -> PartBuild:
         links, graph, folder = partial(self._links, plan), self.graph, self._draft.path.absolute()
-        named = graph.path.absolute(), graph.digest, plan
+        named = graph.path.absolute(), graph.digest
         verify = graph.store.verifying
         if not is_sampled(plan.layout):
-            whole = SampleWork(*named, range(0), self._means, folder, verify)
+            whole = SampleWork(plan, range(0), folder, *named, self._means, verify)
             return WholePart(whole, graph, links, self._spread)
         samples = shard_samples(plan, self.nodes, self._means.shard)
         self._shards.append(samples)
         numbers, kept = self._numbers(plan, samples)
         means = self._means.up_to(plan.settings[SAMPLES])
-        work = SampleWork(*named, numbers, means, folder, verify)
+        work = SampleWork(plan, numbers, folder, *named, means, verify)
         # Fail now if the links exceed the memory; in-links and out-links have equal sizes.
         way = "any" if plan.direction == "any" else "in"
         own = links_of(graph, way, means.memory, weighted=plan.weighted)
@@ -257,7 +263,8 @@ class IndexBuild:
     @property
     def name_bytes(self) -> int:
         """Estimate the size of the node names on disk from their mean length."""
-        names = sum(entry.nbytes for entry in self._name_files().values())
+        files = files_named(self.graph.store, NAME_FILES, TITLE_FILES)
+        names = sum(entry.nbytes for entry in files.values())
         if self._requested is None:
             return names
         return names * self.nodes // self.graph.nodes + self._requested.entry.nbytes
@@ -319,15 +326,8 @@ class IndexBuild:
     def _report(self, progress: Progress, part: PartBuild, base: int, done: int, _: int) -> None:
         progress(self._counted(base + self._steps(part, done)), self.units)
 
-    def _name_files(self) -> dict[str, Entry]:
-        files = self.graph.store.manifest.files
-        copied = NAME_FILES, TITLE_FILES
-        return {name: entry for name, entry in files.items() if name.startswith(copied)}
-
     def _publish(self, refining: SweepReport) -> Path:
-        """Compute the diagonals for refined answers, collect the parts' files, copy the names, and
-        write the manifest.
-        """
+        """Compute diagonals, collect the parts' files, copy the names, and write the manifest."""
         files, refined = dict[str, Entry](), dict[str, Any]()
         for plan in self.options.parts if self.options.refine else ():
             other = replace(plan, direction=opposite(plan.direction))
@@ -351,7 +351,7 @@ class IndexBuild:
             if graph.titles is not None:
                 files |= write_some_titles(folder, graph.titles, ids)
             return kind, files | {WANTED: self._requested.entry}
-        for name, entry in self._name_files().items():
+        for name, entry in files_named(self.graph.store, NAME_FILES, TITLE_FILES).items():
             copy_array(graph.store.path / name, folder / name, entry)
             files[name] = entry
         return str(graph.store.facts["names"]), files

@@ -17,7 +17,7 @@ import secrets
 import shutil
 import socket
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
@@ -32,8 +32,8 @@ from cocite.errors import ClusterError, Damaged, StoreError, UsageError
 from cocite.graph import Graph
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
-from cocite.index.layouts.batch_maker import Blob, Maker, WholeBuilder
-from cocite.index.layouts.contract import PartPlan, shard_file
+from cocite.index.layouts.batch_maker import Blob, Maker, SampleJob, WholeBuilder
+from cocite.index.layouts.contract import shard_file
 from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.layouts.reader import sampled_builder, whole_builder
 from cocite.io.remote import Remote, copied
@@ -50,17 +50,12 @@ Note = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class SampleWork:
-    """The samples ``numbers`` of a part, drawn on ``graph``, which must have this ``digest``.
-    ``folder`` is for shards, notes, and scratch files.
-    """
+class SampleWork(SampleJob):
+    """A job on ``graph``, which must have this ``digest``; shards and notes go to its folder."""
 
     graph: Path
     digest: str
-    plan: PartPlan
-    numbers: range
     means: Resources
-    folder: Path
     verify: bool = True
     """Whether to verify the graph files' checksums."""
 
@@ -104,8 +99,7 @@ class SampleWork:
 
     def makers(self, links: Links, fit: MemoryPlan) -> list[Maker]:
         """Return one sample maker for each thread of the plan."""
-        builder = sampled_builder(self.plan.layout)
-        return builder.makers(links, self.plan, fit, self.folder, self.numbers)
+        return sampled_builder(self.plan.layout).makers(links, self, fit)
 
     def write(self, links: Links | None = None) -> BuiltShard:
         """Write the samples as one shard, with its note."""
@@ -384,13 +378,8 @@ def spread_on(
         yield ClusterBuild(reached, graph, staging_url)
 
 
-@contextmanager
-def connected(cluster: str | Cluster) -> Iterator[Cluster]:
-    """Yield a cluster; closes the connection on exit if ``cluster`` is an address."""
+def connected(cluster: str | Cluster) -> AbstractContextManager[Cluster]:
+    """Return a cluster's context, which closes the connection if ``cluster`` is an address."""
     from cocite.cluster.ray import Cluster
 
-    if isinstance(cluster, Cluster):
-        yield cluster
-        return
-    with Cluster.connect(cluster) as found:
-        yield found
+    return nullcontext(cluster) if isinstance(cluster, Cluster) else Cluster.connect(cluster)

@@ -88,6 +88,15 @@ Carrier = Callable[[Words, NDArray[np.uint64]], Blob]
 """
 
 
+@dataclass(frozen=True)
+class SampleJob:
+    """The samples ``numbers`` of a part to make; scratch files go to ``folder``."""
+
+    plan: PartPlan
+    numbers: range
+    folder: Path
+
+
 class SampledBuilder(ABC):
     """The interface of sample builders."""
 
@@ -96,12 +105,8 @@ class SampledBuilder(ABC):
         """Plan a build's memory; raises :class:`ResourceError` if it is insufficient."""
 
     @abstractmethod
-    def makers(
-        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
-    ) -> list[Maker]:
-        """Return one maker per thread for the samples ``numbers``; scratch files go to
-        ``folder``.
-        """
+    def makers(self, links: Links, job: SampleJob, fit: MemoryPlan) -> list[Maker]:
+        """Return one maker per thread for all samples of a job."""
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
         """Return a converter to a graph of ``nodes`` nodes, if the layout ``carries`` samples.
@@ -179,9 +184,7 @@ _LOSSES = 8
 
 @dataclass(frozen=True)
 class PartitionWork:
-    """Work for all blocks of a partitioned graph with this folder, digest, and cuts, with ``rows``
-    buffered rows.
-    """
+    """Work for all blocks of a partitioned graph; ``rows`` is the number of buffered rows."""
 
     folder: str
     digest: str
@@ -206,21 +209,15 @@ class PartitionMaker(BatchMaker):
     """Number of samples to convert ahead."""
 
     def __init__(
-        self,
-        kind: Callable[[PartitionWork, int], Any],
-        links: BlockedLinks,
-        part: PartPlan,
-        fit: MemoryPlan,
-        folder: Path,
-        numbers: range,
+        self, kind: Callable[..., Any], links: BlockedLinks, job: SampleJob, fit: MemoryPlan
     ) -> None:
-        """Start a worker of ``kind`` for each block."""
-        super().__init__(numbers, fit.together, self._draw_all, [self._lay_out])
+        """Start a worker, ``kind(work, block)``, for each block."""
+        super().__init__(job.numbers, fit.together, self._draw_all, [self._lay_out])
         graph = links.whole
         place, cuts = str(graph.path.absolute()), tuple(graph.cuts)
-        self.work = PartitionWork(place, graph.digest, cuts, part, fit.rows)
+        self.work = PartitionWork(place, graph.digest, cuts, job.plan, fit.rows)
         arguments = [(self.work, block) for block in range(graph.blocks)]
-        self._blob = ScratchFile(folder)
+        self._blob = ScratchFile(job.folder)
         self.crew: WorkerPool = (graph.crew or Alone)(kind, arguments, fit.memory)
         self._queried: dict[int, Any] = {}
         self._held = range(0)

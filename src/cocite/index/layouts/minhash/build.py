@@ -35,6 +35,7 @@ from cocite.index.layouts.batch_maker import (
     FileWords,
     Maker,
     SampledBuilder,
+    SampleJob,
 )
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, too_little
@@ -131,9 +132,7 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
 
 
 def request_bytes(part: PartPlan) -> int:
-    """Return the memory for the list of selected nodes and their winners in a ring; 0 without a
-    list.
-    """
+    """Return the memory for the list of selected nodes and their winners in a ring, or 0."""
     return 0 if part.wanted is None else 8 * part.wanted.count
 
 
@@ -156,9 +155,7 @@ class Layer:
         self._begins = np.empty(0, np.uint32)
 
     def __call__(self, sample: int, rings: Sequence[Words]) -> Blob:
-        """Return a sample's blob, which owns its memory, from the winners in ``rings``,
-        uint32[nodes] each.
-        """
+        """Return a blob that owns its memory, from the winners in ``rings``, uint32[nodes] each."""
         if not self._part.settings[BITS]:
             return self._groups(sample, rings)
         mine = [request_of(winners, self._requested) for winners in rings]
@@ -190,11 +187,10 @@ class Layer:
 class RingMaker(BatchMaker):
     """Makes blobs of min-hash samples in batches."""
 
-    def __init__(
-        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
-    ) -> None:
+    def __init__(self, links: Links, job: SampleJob, fit: MemoryPlan) -> None:
         assert isinstance(fit, RingPlan)
         assert fit.plan is not None
+        part, folder = job.plan, job.folder
         length, seed = part.settings[LENGTH], part.settings[SEED]
         self._rings = HopNeighborhoods(links, fit.plan, length, seed, turn=part.turn, folder=folder)
         scratch = Scratch.near(folder) if fit.on_disk else Scratch(None)
@@ -204,7 +200,7 @@ class RingMaker(BatchMaker):
         if not fit.external:
             layers = [Layer(part, links.nodes) for _ in range(fit.layers)]
         makers = [partial(self._lay_out, layer) for layer in layers]
-        super().__init__(numbers, fit.together, self._find_winners, makers)
+        super().__init__(job.numbers, fit.together, self._find_winners, makers)
 
     def _find_winners(self, samples: range) -> None:
         self._first = samples.start
@@ -227,18 +223,14 @@ class MinhashBuilder(SampledBuilder):
         blob += 0 if part.settings[BITS] else links.nodes
         return plan_neighborhoods(links, part, means, 4 * blob + request_bytes(part))
 
-    def makers(
-        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
-    ) -> list[Maker]:
+    def makers(self, links: Links, job: SampleJob, fit: MemoryPlan) -> list[Maker]:
         """Return one maker, which has its own threads."""
         if isinstance(links, BlockedLinks):
-            return [PartitionRingMaker(links, part, fit, folder, numbers)]
-        return [RingMaker(links, part, fit, folder, numbers)]
+            return [PartitionRingMaker(links, job, fit)]
+        return [RingMaker(links, job, fit)]
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
-        """Return a sample converter; removed nodes leave their groups, new nodes are in no
-        group.
-        """
+        """Return a sample converter: removed nodes leave their groups; new nodes have none."""
         length = settings[LENGTH]
 
         def carry(words: Words, blob: NDArray[np.uint64]) -> Blob:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,7 +22,7 @@ from cocite.engine.carriers import Traffic
 from cocite.engine.partitions import BlocksScan, ScanBlock, block_scan_bytes
 from cocite.engine.scan import LANES, Fold, ring_orders
 from cocite.graph.partitions import BlockedLinks
-from cocite.index.layouts.batch_maker import Blob, PartitionMaker, PartitionWork
+from cocite.index.layouts.batch_maker import Blob, PartitionMaker, PartitionWork, SampleJob
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, fit_partitions
 from cocite.index.layouts.minhash.reader import BLOCK, check_words, minhash_words, ring_planes
@@ -73,9 +72,7 @@ class RingBlock(ScanBlock):
         return self._nothing_sent()
 
     def ring(self, step: int, *messages: Words | None) -> tuple[object, ...]:
-        """Compute one ring of all samples from the last messages; return the messages for the next
-        ring.
-        """
+        """Compute a ring of all samples from the last messages; return those for the next ring."""
         self._combine(Fold.MIN, True, messages)
         lanes = len(self._samples)
         found = self._winners[step - 1]
@@ -110,9 +107,7 @@ class RingBlock(ScanBlock):
             Dealt(np.concatenate(rows), np.array([len(each) for each in rows], np.int64))
             for rows in pairs
         ]
-        sent = sum(
-            each.pairs.nbytes for block, each in enumerate(dealt) if block != self.border.block
-        )
+        sent = sum(each.pairs.nbytes for each in dealt) - dealt[self.border.block].pairs.nbytes
         return sent, *dealt
 
     def group(self, *dealt: Dealt) -> tuple[object, ...]:
@@ -142,7 +137,7 @@ class RingBlock(ScanBlock):
                 count = part.stop - part.start
                 mine[part] = cells[at : at + count]
                 at += count
-        sent = sum(each.nbytes for block, each in enumerate(begins) if block != self.border.block)
+        sent = sum(each.nbytes for each in begins) - begins[self.border.block].nbytes
         return (words, sent), *groups, *begins
 
     def cells(self, sample: int, bases: Ints, *begins: Words) -> Words:
@@ -191,11 +186,10 @@ class PartitionRingMaker(PartitionMaker):
 
     ahead = _AHEAD
 
-    def __init__(
-        self, links: BlockedLinks, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
-    ) -> None:
-        super().__init__(RingBlock, links, part, fit, folder, numbers)
-        self.scan, self._length = BlocksScan(self.crew, self.work.nodes), part.settings[LENGTH]
+    def __init__(self, links: BlockedLinks, job: SampleJob, fit: MemoryPlan) -> None:
+        super().__init__(RingBlock, links, job, fit)
+        self.scan = BlocksScan(self.crew, self.work.nodes)
+        self._length = job.plan.settings[LENGTH]
         self._sent = 0
 
     @property

@@ -49,7 +49,14 @@ from cocite.engine.walk_blocks import (
 from cocite.engine.weights import step_weights
 from cocite.graph.blocks import Links
 from cocite.graph.partitions import BlockedLinks
-from cocite.index.layouts.batch_maker import PIECE, Blob, FileWords, PartitionMaker, PartitionWork
+from cocite.index.layouts.batch_maker import (
+    PIECE,
+    Blob,
+    FileWords,
+    PartitionMaker,
+    PartitionWork,
+    SampleJob,
+)
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import MemoryPlan, fit_partitions
 from cocite.index.layouts.trees.format import (
@@ -110,9 +117,7 @@ class BlockTrees:
     def send_places(
         self, block: int, out: RowSpool, name: Callable[[Words], Words] = lambda rows: rows
     ) -> None:
-        """Send the last block's (position, node, label) rows to their ranges; ``name`` renames the
-        nodes.
-        """
+        """Send the last block's (position, node, label), renamed by ``name``, to their ranges."""
         first, size = self._cuts[block], int(self._cuts[block + 1]) - int(self._cuts[block])
         position, label = self._rooms.flat[size : 2 * size], self._rooms.label[:size]
         node = 0
@@ -307,12 +312,10 @@ class BlocksMaker(PartitionMaker):
 
     ahead = _AHEAD
 
-    def __init__(
-        self, links: BlockedLinks, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
-    ) -> None:
-        super().__init__(TreeBlock, links, part, fit, folder, numbers)
+    def __init__(self, links: BlockedLinks, job: SampleJob, fit: MemoryPlan) -> None:
+        super().__init__(TreeBlock, links, job, fit)
         self._ranges = _ranges_of(self.work)[1].size - 1
-        self._walk = BlocksWalk(self.crew, self.work.nodes, part.settings[LENGTH])
+        self._walk = BlocksWalk(self.crew, self.work.nodes, job.plan.settings[LENGTH])
         self._live: dict[int, tuple[int, ...]] = {}
         self._trees = 0
 
@@ -430,14 +433,12 @@ class ExternalCompact:
         mover: Mover,
         cuts: tuple[int, ...],
         rows: int,
-        directory: Path,
+        folder: Path,
         together: int,
     ) -> None:
         self._links, self._mover, self._cuts = links, mover, (0, *cuts, links.nodes)
         self._groups = RowGroups(links.nodes, rows)
-        self._files = [
-            (ScratchFile(directory), self._groups.spool(directory)) for _ in range(together)
-        ]
+        self._files = [(ScratchFile(folder), self._groups.spool(folder)) for _ in range(together)]
         self._ready: dict[int, tuple[ScratchFile, Spool]] = {}
 
     def make(self, samples: range) -> None:

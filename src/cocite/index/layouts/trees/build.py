@@ -16,7 +16,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +27,14 @@ from cocite.engine.walk_blocks import ExternalWalker
 from cocite.engine.weights import StepWeights, step_weights, telling_weights
 from cocite.graph.blocks import Links
 from cocite.graph.partitions import BlockedLinks
-from cocite.index.layouts.batch_maker import BatchMaker, Blob, Carrier, Maker, SampledBuilder
+from cocite.index.layouts.batch_maker import (
+    BatchMaker,
+    Blob,
+    Carrier,
+    Maker,
+    SampledBuilder,
+    SampleJob,
+)
 from cocite.index.layouts.contract import PartPlan
 from cocite.index.layouts.memory_plan import (
     WALK_NODE,
@@ -109,13 +115,12 @@ class TreesBuilder(SampledBuilder):
         external = 0 if packed else together
         return plan_fit(links, means, Demand(part.layout, need, step, together, external))
 
-    def makers(
-        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
-    ) -> list[Maker]:
+    def makers(self, links: Links, job: SampleJob, fit: MemoryPlan) -> list[Maker]:
         """Return one maker per thread, or a batch maker that uses all threads."""
         if isinstance(links, BlockedLinks):
-            return [BlocksMaker(links, part, fit, folder, numbers)]
-        mover, length = _mover_of(links, part, fit, folder), part.settings[LENGTH]
+            return [BlocksMaker(links, job, fit)]
+        part, folder, numbers = job.plan, job.folder, job.numbers
+        mover, length = _mover_of(links, job, fit), part.settings[LENGTH]
         wanted = None if part.wanted is None else part.wanted.ids()
         if fit.external:
             walker = ExternalWalker(mover(), length, folder, fit.rows, fit.together)
@@ -131,9 +136,7 @@ class TreesBuilder(SampledBuilder):
         return [TreeMaker(Walker(mover(), length), *laid_out) for _ in range(fit.threads)]
 
     def carrier(self, ids: Words, nodes: int, settings: PartSettings) -> Carrier:
-        """Return a sample converter; removed nodes leave their trees, and new nodes are in
-        no tree.
-        """
+        """Return a sample converter: removed nodes leave their trees; new nodes have none."""
 
         def carry(words: Words, blob: NDArray[np.uint64]) -> Blob:
             member, joined = np.empty(nodes, np.uint32), np.empty(nodes, np.uint8)
@@ -178,9 +181,9 @@ def _together(links: Links, part: PartPlan, means: Resources, node: int) -> int:
     return samples_together(part.settings[SAMPLES], links.nodes, disk, node)
 
 
-def _mover_of(links: Links, part: PartPlan, fit: MemoryPlan, folder: Path) -> Callable[[], Mover]:
+def _mover_of(links: Links, job: SampleJob, fit: MemoryPlan) -> Callable[[], Mover]:
     """Return a function that makes a mover for a walker of a part. Movers share weights."""
-    weights = part_weights(links, part, fit.scratch(folder))
+    part, weights = job.plan, part_weights(links, job.plan, fit.scratch(job.folder))
     how = part.step, part.settings[SEED], fit.cuts, part.turn, weights, part.in_share
     return partial(Mover, links, *how)
 
@@ -285,16 +288,14 @@ class PathsBuilder(SampledBuilder):
         demand = Demand(part.layout, need, step_bytes(part), 1, together, scratch)
         return plan_fit(links, means, demand)
 
-    def makers(
-        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
-    ) -> list[Maker]:
+    def makers(self, links: Links, job: SampleJob, fit: MemoryPlan) -> list[Maker]:
         """Return one maker per thread, or a batch maker of samples in files."""
-        mover, length = _mover_of(links, part, fit, folder), part.settings[LENGTH]
+        mover, length = _mover_of(links, job, fit), job.plan.settings[LENGTH]
         if fit.external:
             rows = max(1, fit.rows // 2)  # half to walk, half to group
-            walker = ExternalWalker(mover(), length, folder, rows, fit.together, points=True)
-            layer = ExternalPaths(walker, links.nodes, rows, folder)
-            return [BatchMaker(numbers, walker.together, walker.walk, [layer])]
+            walker = ExternalWalker(mover(), length, job.folder, rows, fit.together, points=True)
+            layer = ExternalPaths(walker, links.nodes, rows, job.folder)
+            return [BatchMaker(job.numbers, walker.together, walker.walk, [layer])]
         own = links.nodes, length, fit.keep
         return [PathMaker(Walker(mover(), length), *own) for _ in range(fit.threads)]
 
@@ -360,15 +361,13 @@ class CompactBuilder(SampledBuilder):
         demand = Demand(part.layout, compact_maker_bytes, step, 1, together, scratch)
         return plan_fit(links, means, demand)
 
-    def makers(
-        self, links: Links, part: PartPlan, fit: MemoryPlan, folder: Path, numbers: range
-    ) -> list[Maker]:
+    def makers(self, links: Links, job: SampleJob, fit: MemoryPlan) -> list[Maker]:
         """Return one maker per thread, or a batch maker of samples in files."""
-        settings = part.settings
-        move = Mover(links, part.step, settings[SEED], fit.cuts, part.turn)
+        part = job.plan
+        move = Mover(links, part.step, part.settings[SEED], fit.cuts, part.turn)
         if fit.external:
-            made = ExternalCompact(links, move, fit.cuts, fit.rows, folder, fit.together)
-            return [BatchMaker(numbers, fit.together, made.make, [made])]
+            made = ExternalCompact(links, move, fit.cuts, fit.rows, job.folder, fit.together)
+            return [BatchMaker(job.numbers, fit.together, made.make, [made])]
         return [CompactMaker(move, links.nodes) for _ in range(fit.threads)]
 
 
