@@ -55,10 +55,10 @@ def test_answers_are_those_made_step_by_step(
     told: list[int] = []
     real = TreeReader.at_once
 
-    def at_once(self: TreeReader, *args: Any) -> ListedHits | None:
+    def at_once(self: TreeReader, *args: Any) -> list[ListedHits] | None:
         found = real(self, *args)
         assert found is not None
-        told.append(found.ids.size)
+        told.append(found[0].ids.size)
         return found
 
     def answers() -> list[Any]:
@@ -112,9 +112,10 @@ def test_many_at_once_is_told_as_each_alone(
             return reader._carry(nodes, k, floor, own)
 
         def chosen_way(nodes: Ids, reader: TreeReader = alone, question: Any = question) -> Any:
-            return reader.many_at_once(nodes, *question)
+            return reader.at_once(nodes, *question)
 
-        single = [alone.at_once(node, *question) for node in ascending.tolist()]
+        each = (alone.at_once(ascending[i : i + 1], *question) for i in range(ascending.size))
+        single = [hits for (hits,) in map(list, filter(None, each))]
         for way, nodes in itertools.product((carried, chosen_way), (ascending, mixed, mixed[:9])):
             found: list[ListedHits] = []
             while len(found) < nodes.size:
@@ -124,9 +125,8 @@ def test_many_at_once_is_told_as_each_alone(
             assert list(map(exact, found)) == [exact(single[node]) for node in nodes.tolist()]
 
 
-def exact(hits: ListedHits | None) -> tuple[list[int], bytes]:
+def exact(hits: ListedHits) -> tuple[list[int], bytes]:
     """What is told without intervals; nan is not equal to itself."""
-    assert hits is not None
     return hits.ids.tolist(), hits.rows[:, :2].tobytes()
 
 
@@ -140,15 +140,16 @@ def test_several_parts_answer_step_by_step(make_graph: MakeGraph, tmp_path: Path
     one = cocite.build(graph, tmp_path / "one", **WALKS)
     (alone,) = one.scorer.readers
     own = alone.part.ask_settings(one.stored.ask_settings({}))
-    assert alone.at_once(3, 256, 1.0, (40.0, 4e-12), own) is not None
-    assert alone.at_once(3, 257, 1.0, (40.0, 4e-12), own) is None
+    third = np.array([3], np.uint32)
+    assert alone.at_once(third, 256, 1.0, (40.0, 4e-12), own) is not None
+    assert alone.at_once(third, 257, 1.0, (40.0, 4e-12), own) is None
     more = make_graph([*EDGES, (1, 2), (2, 50)])
     cocite.refresh(tmp_path / "one", more, fraction=0.5, force=True)
     newer = cocite.open(tmp_path / "one")
-    assert newer.scorer.readers[0].at_once(3, 5, 1.0, (40.0, 4e-12), own) is None
+    assert newer.scorer.readers[0].at_once(third, 5, 1.0, (40.0, 4e-12), own) is None
     assert newer.related(name, 5)
     few = np.arange(20, dtype=np.uint32)
-    assert newer.scorer.readers[0].many_at_once(few, 5, 1.0, NO_BETS, own) is None
+    assert newer.scorer.readers[0].at_once(few, 5, 1.0, NO_BETS, own) is None
     newer.related_all(tmp_path / "all.csv", 5, threads=1)
     rows = (tmp_path / "all.csv").read_text().splitlines()[1:]
     asked = [(node, hit.node, hit.score) for node in newer.nodes for hit in newer.related(node, 5)]

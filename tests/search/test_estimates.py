@@ -16,8 +16,7 @@ import cocite
 from cocite import Graph, Index
 from cocite.constants import NOWHERE
 from cocite.errors import UsageError
-from cocite.index.layouts.trees.reader import TreeReader
-from cocite.index.layouts.trees.walks import PathReader
+from cocite.index.layouts.trees.reader import PathReader, TreeReader
 from tests.conftest import MakeGraph
 from tests.oracles import compact as compacted
 from tests.oracles import prank as twin

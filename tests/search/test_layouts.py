@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite import Graph, Index
 from cocite.errors import Damaged
-from cocite.index.layouts.trees.reader import MeetingReader
-from cocite.index.layouts.trees.walks import WalkReader
+from cocite.index.layouts.trees.reader import MeetingReader, WalkReader
 from tests.conftest import MakeGraph
 from tests.oracles import walks
 from tests.oracles.compact import relatives

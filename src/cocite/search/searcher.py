@@ -371,8 +371,9 @@ class Searcher:
         if plain and (alone := scorer.only(settings)) is not None:
             reader, own = alone
             bets = (wealth_at(options.confidence), ROUNDING) if levels else NO_BETS
-            found = reader.at_once(nodes[0], query.candidates, chosen.floor, bets, own)
-            if found is not None:
+            best_of = np.array(nodes, np.uint32), query.candidates, chosen.floor
+            if lists := reader.at_once(*best_of, bets, own):
+                (found,) = lists
                 scores, errors, low, high = found.rows.T
                 ends = [(low, high)] if levels else []
                 return RankedList(found.ids, scores, errors, ends, found.certain)

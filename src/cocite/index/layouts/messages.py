@@ -35,8 +35,7 @@ from cocite.index.layouts.reader import (
     borrowed,
     weights_of,
 )
-from cocite.index.layouts.trees.reader import MeetingReader, Times, TreeReader
-from cocite.index.layouts.trees.walks import WalkReader
+from cocite.index.layouts.trees.reader import MeetingReader, Times, TreeReader, WalkReader
 from cocite.kernels import minhash
 from cocite.measures import LENGTH, PartSettings
 
@@ -79,9 +78,7 @@ class ShardResponse(NamedTuple):
 
 
 def tell(reader: SummingReader, wanted: ShardRequest, settings: PartSettings) -> ShardResponse:
-    """Return a shard's response for one part. Codes do not depend on ``settings``, so any query's
-    settings suffice.
-    """
+    """Return a shard's response for one part; any query's ``settings`` give the same codes."""
     rows = {node: _row(reader, node, settings) for node in wanted.rows}
     pairs = sorted({pair for pair in wanted.pairs if pair[0] != pair[1]})
     for node, some in groupby(pairs, itemgetter(0)):
@@ -147,12 +144,8 @@ class RemoteSamples:
         for places, each in zip(self._places, self._reported, strict=True):
             yield places, each.rows[node]
 
-    def encoded_meetings(
-        self, node: int, others: Ids, nothing: int, kind: type[np.generic]
-    ) -> Codes:
-        """Return [samples, h]: the codes of ``node`` with ``others``, or ``nothing`` where the two
-        do not meet.
-        """
+    def encoded(self, node: int, others: Ids, nothing: int, kind: type[np.generic]) -> Codes:
+        """Return [samples, h]: the codes of ``node`` with ``others``, or ``nothing``."""
         found = np.full((self.numbers.size, others.size), nothing, kind)
         for places, row in self.rows(node):
             at = np.searchsorted(row.ids, others)
@@ -184,8 +177,8 @@ class _DecodedRows(SummingReader):
     response: RemoteSamples
 
     def at_once(
-        self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
-    ) -> ListedHits | None:
+        self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
+    ) -> list[ListedHits] | None:
         """Return None: no kernel supports remote samples."""
         return None
 
@@ -216,7 +209,7 @@ class _Meetings(_DecodedRows, MeetingReader):
 
     def times_with(self, node: int, others: Ids) -> Times:
         """Return uint8[samples, h]: tau, or 255 if the walks do not meet."""
-        found: Times = self.response.encoded_meetings(node, others, int(NEVER), np.uint8)
+        found: Times = self.response.encoded(node, others, int(NEVER), np.uint8)
         return found
 
 
@@ -240,10 +233,8 @@ class RemoteMinhash(_DecodedRows, MinhashReader):
         return self.table(settings)
 
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return uint16[samples, h]: the masks of ``node`` with ``others``, which must not contain
-        ``node``.
-        """
-        found: Masks = self.response.encoded_meetings(node, others, 0, np.uint16)
+        """Return uint16[samples, h]: the masks of ``node`` with ``others``, without ``node``."""
+        found: Masks = self.response.encoded(node, others, 0, np.uint16)
         return found
 
     def common(self, first: int, second: int) -> Ids:

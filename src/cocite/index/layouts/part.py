@@ -130,17 +130,11 @@ class StoredPart(PartPlan):
         from cocite.graph.blocks import Links
 
         weighted = f"{self.prefix}{way}_weights" in self.store.manifest.files
-        links = Links(
+        return Links(
             self.array(f"{way}_offsets"),
             self.array(f"{way}_neighbours"),
             self.array(f"{way}_weights") if weighted else None,
         )
-        if links.nodes != self.nodes:
-            raise Damaged(
-                f"{self.store.path}: the stored links cover {links.nodes:,} nodes instead of "
-                f"{self.nodes:,}"
-            )
-        return links
 
     def damaged(self, first: int) -> Damaged:
         """Return the error for out-of-range offsets or node ids in the shard that contains the
@@ -162,8 +156,6 @@ class StoredPart(PartPlan):
     def shards(self) -> tuple[Shard, ...]:
         """Return the available shards that contain samples to use, in order."""
         members, numbers = self.array(MEMBERS), self.freshness.numbers
-        if members.size != self.settings[SAMPLES]:
-            raise Damaged(f"{self.store.path}: the shards do not contain {members.size} samples")
         format_, shards, place = self.format, list[Shard](), 0
         assert isinstance(format_, SampledFormat)
         for name, run in self.runs.items():

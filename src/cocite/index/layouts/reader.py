@@ -27,10 +27,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cocite.constants import GRAINS, ONE, Floats, Ids, Ints
-from cocite.errors import Damaged
 from cocite.graph.names import Names
 from cocite.index.layouts.contract import PartFormat, SampledFormat
 from cocite.index.layouts.part import StoredPart
+from cocite.kernels import totals
 from cocite.measures import PartSettings
 from cocite.resources import Resources, available, cores, resident
 from cocite.storage import Store
@@ -149,11 +149,8 @@ class QueryScratch:
         self._lent = nodes
         totals, sums, marks, touched, used = self._whole
         self.totals, self.sums, self.marks = totals[:nodes], sums[:nodes], marks[:nodes]
-        self.changes, self.bytes, self.eights = (
-            sums[: nodes + 1],
-            marks.view(np.uint8),
-            marks.view(np.uint64),
-        )
+        self.changes = sums[: nodes + 1]
+        self.bytes, self.eights = marks.view(np.uint8), marks.view(np.uint64)
         self.touched, self.used = touched[: 2 * nodes + 1], used[: 2 * nodes + 1]
 
     @property
@@ -193,10 +190,8 @@ def release_pages(store: Store, memory: int, since: int = 0) -> None:
         store.evict()
 
 
-@cache
-def _free() -> int:
-    """Return the free memory in bytes, cached because the lookup takes longer than a query."""
-    return available()
+_free = cache(available)
+"""Returns the free memory in bytes, cached because the lookup takes longer than a query."""
 
 
 def _mapped(size: int) -> NDArray[np.uint8]:
@@ -315,23 +310,16 @@ class Reader(ABC):
         """Add the scores of all nodes except ``node``, times the part's weight, to the totals."""
 
     def at_once(
-        self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
-    ) -> ListedHits | None:
-        """Return the ``k`` best hits of ``node`` with at least ``floor`` grains, and their betting
-        intervals, in one call; None if unsupported, or if the index has other parts.
-
-        Results are bit-identical to those of the separate methods. ``bets`` contains the wealth at
-        which a mean is rejected, and the rounding error of sums.
-        """
-        return None
-
-    def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """Return the same as :meth:`at_once` for one or more of the first ``nodes``, or None.
+        """Return the ``k`` best hits of one or more of the first ``nodes`` with at least ``floor``
+        grains, and their betting intervals, in one call; None if unsupported, or if the index has
+        other parts.
 
-        Used for batches without deadlines; fastest if adjacent nodes are similar. Omits intervals
-        if no wealth rejects a mean.
+        Results are bit-identical to those of the separate methods. ``bets`` contains the wealth at
+        which a mean is rejected, and the rounding error of sums; intervals are omitted if no wealth
+        rejects a mean. Several nodes are for batches without deadlines, which are fastest if
+        adjacent nodes are similar.
         """
         return None
 
@@ -345,8 +333,6 @@ class Reader(ABC):
         """Add the exact scores of ``scratch.used[:count]``, which are whole grains in
         ``scratch.scores``, times the part's weight, to the totals.
         """
-        from cocite.kernels import totals
-
         found, own = (scratch.scores, scratch.used, count), (scratch.totals, scratch.touched)
         scratch.have = int(totals.settle_exact(*found, self.part.weight, *own, scratch.have))
 
@@ -400,8 +386,6 @@ class SummingReader(SampledReader):
 
     def _settle(self, node: int, scratch: QueryScratch, used: Ids, samples: int) -> None:
         """Convert the sums of ``used`` over ``samples`` samples to totals."""
-        from cocite.kernels import totals
-
         given = scratch.sums, used, np.empty(0), float(samples), self.part.weight
         own = scratch.totals, scratch.touched, scratch.have
         scratch.have = int(totals.settle(*given, *own))
@@ -414,8 +398,6 @@ class SummingReader(SampledReader):
 
     def estimated(self, values: NDArray[np.uint64], samples: int) -> Estimate:
         """Return the estimate from ``values`` uint64[2], fixed-point sums of values and squares."""
-        from cocite.kernels import totals
-
         grains, variance = totals.estimate(values[0], values[1], float(samples))
         return Estimate(float(grains), float(variance))
 
@@ -437,13 +419,13 @@ def weights_of(values: tuple[float, ...]) -> NDArray[np.uint64]:
 
 
 LAYOUTS = {
-    "compact": ("trees", "format:COMPACT", "build:CompactBuilder", "walks:CompactReader"),
+    "compact": ("trees", "format:COMPACT", "build:CompactBuilder", "reader:CompactReader"),
     "features": ("rows", "reader:FEATURES", "pagesim:FeaturesBuilder", "reader:FeatureReader"),
     "links": ("links", "common:LINKS", "build:LinksBuilder", ""),
     "minhash": ("minhash", "reader:MINHASH", "build:MinhashBuilder", "reader:MinhashReader"),
     "nearest": ("rows", "reader:NEAREST", "neighbors:NearestBuilder", "reader:NearestReader"),
     "packed": ("trees", "format:PACKED", "build:PackedBuilder", "reader:TreeReader"),
-    "paths": ("trees", "format:PATHS", "build:PathsBuilder", "walks:PathReader"),
+    "paths": ("trees", "format:PATHS", "build:PathsBuilder", "reader:PathReader"),
     "rows": ("rows", "fusion_reader:ROWS", "fusion:RowsBuilder", "fusion_reader:RowsReader"),
     "sketch": ("minhash", "reader:MINHASH", "build:MinhashBuilder", "reader:SketchReader"),
     "text": ("rows", "reader:TEXT", "words:TextBuilder", "reader:WordsReader"),
@@ -465,23 +447,20 @@ _DRAWN = {
 
 
 def format_of(layout: str) -> PartFormat:
-    """Return a layout's format; raises :class:`Damaged`, because names come from manifests."""
-    if layout not in LAYOUTS:
-        raise Damaged(f"the index has the layout {layout!r}, which this release does not support")
+    """Return a layout's format."""
     found: PartFormat = _found(layout, LAYOUTS[layout][1])
     return found
 
 
 def is_sampled(layout: str) -> bool:
     """Return whether the layout stores samples."""
-    return layout in LAYOUTS and isinstance(format_of(layout), SampledFormat)
+    return isinstance(format_of(layout), SampledFormat)
 
 
 def sampled_format(layout: str) -> SampledFormat:
-    """Return the format of a layout with samples; raises :class:`Damaged` for other layouts."""
+    """Return the format of a layout with samples."""
     found = format_of(layout)
-    if not isinstance(found, SampledFormat):
-        raise Damaged(f"the index has samples in the layout {layout!r}, which stores no samples")
+    assert isinstance(found, SampledFormat)
     return found
 
 
@@ -498,12 +477,7 @@ def whole_builder(layout: str) -> type[WholeBuilder]:
 
 
 def reader_of(part: StoredPart) -> Reader:
-    """Return a part's reader; raises :class:`Damaged` if the measure lacks the layout."""
-    if part.layout not in part.measure.layouts:
-        raise Damaged(
-            f"{part.store.path}: the manifest specifies the layout {part.layout!r}, which "
-            f"{part.measure.name} does not have"
-        )
+    """Return a part's reader."""
     folder, _, _, own = LAYOUTS[part.layout]
     drawn = _DRAWN.get(part.layout, _DRAWN.get(folder)) if part.on_the_fly else None
     found: Reader = _found(part.layout, drawn or own or part.measure.reader)(part)

@@ -277,7 +277,7 @@ class Question:
         if plain and (alone := self.index.scorer.only(self._settings)) is not None:
             reader, own = alone
             width, how = 4 if self.intervals else 2, (self._filter.floor, NO_BETS, own)
-            while nodes.size and (found := reader.many_at_once(nodes, query.candidates, *how)):
+            while nodes.size and (found := reader.at_once(nodes, query.candidates, *how)):
                 yield from (BatchHits(h.ids[: self.k], h.rows[: self.k, :width]) for h in found)
                 nodes = nodes[len(found) :]
         yield from map(self.answer, nodes.tolist())

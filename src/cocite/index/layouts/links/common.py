@@ -23,7 +23,6 @@ from cocite.graph.blocks import Links, entries_of
 from cocite.index.layouts.contract import PartPlan, WholeFormat
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
-    NOTHING,
     Estimate,
     Graphs,
     QueryScratch,
@@ -80,9 +79,7 @@ _NO_NORMS = np.empty((0, 2))
 
 
 class LinksReader(Reader):
-    """Base of readers of the links in the measure's direction (``rows``), and of their transpose
-    (``columns``).
-    """
+    """Base of readers of links in the measure's direction (``rows``), and back (``columns``)."""
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
@@ -192,8 +189,6 @@ class CompanionReader(LinksReader):
         """Return the nodes that link to ``second``, weighted by hub score."""
         found = self._around(first, settings)
         score = self.score(first, second, settings)
-        if score == 0:
-            return NOTHING
         there = found.sources[found.nodes[found.targets] == second]
         hubs, times = np.unique(there, return_counts=True)  # "any": mutual links are two
         worths = times * found.hubs[hubs]
@@ -233,9 +228,7 @@ class CompanionReader(LinksReader):
         return begins, ends
 
     def _neighbors(self, links: Links, nodes: Ids) -> tuple[Ids, Ints]:
-        """Return the neighbors of ``nodes``, row after row, and the index in ``nodes`` of each
-        one's row.
-        """
+        """Return the neighbors of ``nodes``, row after row, and the index in ``nodes`` of each."""
         check()
         begins, ends = self._ends(links, nodes)
         at, owner = entries_of(begins, ends - begins)

@@ -52,21 +52,14 @@ def declared(
 
 
 class StoredRows:
-    """A part's rows: offsets, ids, and values. Without a ``count``, any number of rows is valid."""
+    """A part's rows: offsets, ids, and values."""
 
     def __init__(
-        self,
-        part: StoredPart,
-        kind: str,
-        count: int | None = None,
-        ids: str = "nodes",
-        values: str = "values",
+        self, part: StoredPart, kind: str, ids: str = "nodes", values: str = "values"
     ) -> None:
         self._part, self._kind = part, kind
         self.arrays = tuple(part.array(f"{kind}.{name}") for name in ("offsets", ids, values))
         self.count = self.arrays[0].size - 1
-        if self.arrays[1].shape != self.arrays[2].shape or count not in (None, self.count):
-            raise part.damaged_file(f"{kind}.offsets")
 
     def __call__(self, node: int) -> Row:
         """Return the node's row: ids, ascending, and values."""
@@ -85,7 +78,7 @@ class ListReader(Reader):
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        self.listed = StoredRows(part, self.kind, part.nodes, self.ids)
+        self.listed = StoredRows(part, self.kind, self.ids)
         self._holders = StoredRows(part, "holders")
 
     def _pair(
@@ -122,8 +115,6 @@ class NearestReader(ListReader):
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
         self._norms = {False: part.array("norms"), True: part.array("mutual_norms")}
-        if any(norms.shape != (part.nodes, 2) for norms in self._norms.values()):
-            raise part.damaged_file("norms")
 
     def pair(self, first: int, second: int, settings: PartSettings) -> Estimate:
         """Return the score of two nodes; a node scores 1 with itself."""
@@ -147,9 +138,7 @@ class NearestReader(ListReader):
         return own_reasons(*whose, found.nodes, found.shares)
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Add the contribution of each page in the node's list to all lists that contain
-        the page.
-        """
+        """Add the contribution of each page in the node's list to all lists that contain it."""
         form, power, mutual = chosen_form(settings)
         count = self._follow(node, scratch, form, mutual)
         whose = np.int64(node), self.listed.arrays[0], self._norms[mutual]
@@ -206,12 +195,7 @@ class FeatureReader(ListReader):
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
-        if self._holders.count != part.nodes:
-            raise part.damaged_file("holders.offsets")
         self._own: Floats | None = part.array(OWN) if part.settings[NORMALIZED] else None
-        for name, array in (("cut", part.array("cut")), (OWN, self._own)):
-            if array is not None and array.shape != (part.nodes,):
-                raise part.damaged_file(name)
 
     @property
     def unit(self) -> bool:
@@ -219,9 +203,7 @@ class FeatureReader(ListReader):
         return self._own is not None
 
     def _norms(self, *nodes: int) -> list[float]:
-        """Return the norms of nodes; the score of two nodes is divided by the root of the
-        product.
-        """
+        """Return the norms of nodes; a score is divided by the root of two norms' product."""
         if self._own is None:
             return [1.0] * len(nodes)
         found = [float(self._own[node]) for node in nodes]

@@ -212,6 +212,4 @@ COMPACT = SampledFormat(
         *(members, settings[LENGTH]),
     ),
 )
-"""The ``compact`` layout. Kernel rows: the offsets of forward, begin and child; m; and the walk
-length.
-"""
+"""The ``compact`` layout. Kernel rows: the offsets of forward, begin and child; m; the length."""

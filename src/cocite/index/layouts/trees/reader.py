@@ -1,15 +1,17 @@
-"""Answers from walks: scores from meeting times, and the ``trees`` and ``packed`` layouts.
+"""Answers from walks: scores from meeting times, and the readers of all layouts of walks.
 
 The value of a sample is f(tau), where tau is the step at which two walks first meet, or 0 if the
 walks do not meet; by default f(tau) = decay**tau (``measures/meeting_weight.py``). Equal meeting
 times give bit-identical scores in every layout.
 
 In trees, a node meets every other member of its tree; the meeting time is the largest label between
-the two. Packed trees are looked up by runs instead of positions (``lookup_of``).
-``index/layouts/trees/replay.py`` recomputes meeting points. A pair costs one access per sample and
-the labels between the nodes (packed: two accesses and the runs between); a list costs 1.8 ns per
-tree member (packed: 3 ns per run). Source: Fogaras, Racz, *Scaling link-based similarity search*,
-1.3 (expected f-meeting distance), 2.1.1, 2.1.4.
+the two. Packed trees are looked up by runs instead of positions (``lookup_of``); ``paths`` has the
+trees, too. ``index/layouts/trees/replay.py`` recomputes meeting points. A pair costs one access per
+sample and the labels between the nodes (packed: two accesses and the runs between); a list costs
+1.8 ns per tree member (packed: 3 ns per run). In ``compact``, a pair reads at most 2 * length
+words, and a list the nodes at most k steps below the walk's k-th point. Source: Fogaras, Racz,
+*Scaling link-based similarity search*, 1.3 (expected f-meeting distance), 2.1.1, 2.1.4; *A scalable
+randomized method to compute link-based similarity rank on the web graph*, 2, 3.1.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cocite.constants import GRAINS, NEVER, ONE, UNFINISHED, Bools, Floats, Ids, Ints
+from cocite.constants import GRAINS, NEVER, NOWHERE, ONE, UNFINISHED, Bools, Floats, Ids, Ints
 from cocite.deadline import check
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import (
@@ -41,7 +43,7 @@ from cocite.index.layouts.reader import (
     weights_of,
 )
 from cocite.index.layouts.trees.format import POSITIONS, WIDTH
-from cocite.kernels import runs_lookup, trees, trees_batch
+from cocite.kernels import paths, runs_lookup, trees, trees_batch
 from cocite.measures import LENGTH, PartSettings
 from cocite.measures.meeting_weight import MeetingWeights
 from cocite.measures.meeting_weight import weights_of as worth_of
@@ -270,21 +272,16 @@ class TreeReader(MeetingReader):
         return np.array([0, 0, self.part.at_once * self.part.nodes, 0], np.uint64)
 
     def at_once(
-        self, node: int, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
-    ) -> ListedHits | None:
-        """Answer in one kernel call if :meth:`_in_one_pass` allows this."""
-        if not self._in_one_pass(k):
-            return None
-        return self._one_by_one(np.array([node], np.uint32), k, floor, bets, settings)[0]
-
-    def many_at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """Return the first nodes' lists from one kernel call: many lists if nodes can share sums,
-        like adjacent pages of a web graph; otherwise a few lists, one by one.
+        """Return the first nodes' lists from one kernel call if there is one part and one snapshot,
+        and ``k`` is small: many lists if nodes can share sums, like adjacent pages of a web graph;
+        otherwise a few lists, one by one.
         """
-        if not self._in_one_pass(k):
+        if self.part.weight != 1 or len(self.part.freshness.snapshots) > 1 or k > _MOST_HITS:
             return None
+        if nodes.size == 1:
+            return self._one_by_one(nodes, k, floor, bets, settings)
         some = nodes[:_TOGETHER]
         places = np.empty(some.size, np.uint64)
         trees_batch.places(self.table, some, places)
@@ -292,7 +289,7 @@ class TreeReader(MeetingReader):
         some, found = some[order], list[ListedHits]()
         while len(found) < some.size:
             rest = some[len(found) :]
-            more = self._carried(rest, k, floor, settings) if math.isinf(bets[0]) else []
+            more = self._shared(rest, k, floor, settings) if math.isinf(bets[0]) else []
             if not more and not found:
                 return self._one_by_one(nodes[:_ALONE], k, floor, bets, settings)
             found += more or self._one_by_one(rest[:_ALONE], k, floor, bets, settings)
@@ -326,9 +323,7 @@ class TreeReader(MeetingReader):
                 scratch.wear += touched
         return _lists(ids, rows, listed)
 
-    def _carried(
-        self, nodes: Ids, k: int, floor: float, settings: PartSettings
-    ) -> list[ListedHits]:
+    def _shared(self, nodes: Ids, k: int, floor: float, settings: PartSettings) -> list[ListedHits]:
         """Return lists of the first nodes, each computed from the previous node's sums, while this
         is faster. Return [] if two tests on a few samples, or recent tests, show no gain.
         """
@@ -348,7 +343,7 @@ class TreeReader(MeetingReader):
     def _carry(
         self, nodes: Ids, k: int, floor: float, settings: PartSettings, step: int = 1
     ) -> list[ListedHits]:
-        """Return lists like :meth:`_carried` from every ``step``-th sample, without tests."""
+        """Return lists like :meth:`_shared` from every ``step``-th sample, without tests."""
         table = np.ascontiguousarray(self.table[::step])
         ids, rows = np.empty((nodes.size, k), np.uint32), np.empty((nodes.size, k, 4))
         counts = np.zeros((nodes.size, 3), np.int64)
@@ -361,12 +356,6 @@ class TreeReader(MeetingReader):
                 raise self.part.damaged((-1 - done) * step)
             scratch.wear += self.part.nodes
         return _lists(ids, rows, counts[:done].tolist())
-
-    def _in_one_pass(self, k: int) -> bool:
-        """Return whether one kernel call can answer: the index has one part and one snapshot, and
-        ``k`` is small.
-        """
-        return self.part.weight == 1 and len(self.part.freshness.snapshots) == 1 and k <= _MOST_HITS
 
     @cached_property
     def table(self) -> NDArray[np.uint64]:
@@ -416,3 +405,64 @@ def table_of(part: StoredPart) -> NDArray[np.uint64]:
         found[:, 2] = positions.shape[1]
     found.flags.writeable = False
     return found
+
+
+# -- stored walks -------------------------------------------------------------------------
+
+
+class WalkReader(MeetingReader):
+    """Base of readers whose layout stores the walks."""
+
+    @abstractmethod
+    def walks(self, node: int) -> Ids:
+        """Return uint32[samples, length]: the node after each step, 2**32 - 1 after the end."""
+
+    def _no_walks(self) -> Ids:
+        return np.empty((self.part.samples, self.part.settings[LENGTH]), np.uint32)
+
+    def _ways(self, first: int, second: int, samples: Ints, steps: Times, graphs: Graphs) -> Ways:
+        one, other = self.walks(first)[samples], self.walks(second)[samples]
+        walked = np.arange(one.shape[1]) < steps[:, None]
+        ended = walked & ((one == NOWHERE) | (other == NOWHERE))
+        self._refuse(samples[ended.any(axis=1)])
+        return Ways(one, other, np.ones(samples.size, bool))
+
+
+class PathReader(WalkReader, TreeReader):
+    """The ``paths`` layout."""
+
+    def walks(self, node: int) -> Ids:
+        """Return the node's walks, read from the stored points."""
+        own = np.uint32(node)
+        return self.part.fill(
+            self._no_walks(), lambda shard, out: paths.follow_paths(*shard.data, own, out)
+        )
+
+
+class CompactReader(WalkReader):
+    """The ``compact`` layout."""
+
+    def times_with(self, node: int, others: Ids) -> Times:
+        """Return uint8[samples, h]: tau, or 255 if the walks do not meet."""
+        nodes = np.uint32(self.part.nodes), np.uint32(node), others
+        return self.part.fill(
+            np.empty((self.part.samples, others.size), np.uint8),
+            lambda shard, out: paths.meeting_times(*shard.data, *nodes, out),
+        )
+
+    def gather_sums(self, node: int, settings: PartSettings, scratch: QueryScratch) -> int:
+        """For each other node, sum the values of its meetings with ``node``."""
+        asked, count = (np.uint32(node), weights_of(self.weight(settings).values)), 0
+        sums = scratch.sums, scratch.used
+        for shard in self.part.pieces():
+            count = int(paths.gather(*shard.data, *asked, *sums, count))
+            if count == paths.DAMAGED:
+                raise self.part.damaged(shard.first)
+        return count
+
+    def walks(self, node: int) -> Ids:
+        """Return the node's walks, step by step."""
+        nodes = np.uint32(self.part.nodes), np.uint32(node)
+        return self.part.fill(
+            self._no_walks(), lambda shard, out: paths.follow(*shard.data, *nodes, out)
+        )

@@ -75,9 +75,7 @@ class Replay:
     """Repeats one part's walks on a graph."""
 
     def __init__(self, part: StoredPart, graph: Graph, means: Resources) -> None:
-        """Prepare the links. Samples must have been drawn from ``graph`` (``search/source.py``
-        checks this).
-        """
+        """Prepare the links of the samples' graph (``search/source.py`` checks that it is)."""
         self._part, self._graph = part, graph
         if part.plan.step.weighted:
             graph.check()  # computing weights reads all links
