@@ -89,13 +89,13 @@ class Merge:
         if isinstance(indexes, str | os.PathLike) or len(indexes) < 2:
             raise UsageError("a merge needs at least two indexes: pass all of them")
         self._elsewhere = elsewhere
-        self._indexes = [StoredIndex.open(path, verify=verify) for path in indexes]
-        for index in self._indexes:
+        self.indexes = [StoredIndex.open(path, verify=verify) for path in indexes]
+        for index in self.indexes:
             _check_alone(index)
-            check_same(self._indexes[0], index)
-        self._indexes = _check_parts(self._indexes)
-        self.numbers = _numbers(self._indexes)
-        first, samples = self._indexes[0], len(self.numbers)
+            check_same(self.indexes[0], index)
+        self.indexes = _check_parts(self.indexes)
+        self.numbers = _numbers(self.indexes)
+        first, samples = self.indexes[0], len(self.numbers)
         plans = [replace(p.plan, settings=_with(p.plan.settings, samples)) for p in first.parts]
         self._options = replace(
             same_options(first),
@@ -106,11 +106,6 @@ class Merge:
         self._sampled = [i for i, plan in enumerate(plans) if is_sampled(plan.layout)]
         self._cut = {i: shard_samples(plans[i], first.nodes, shard) for i in self._sampled}
         self._draft = Staging(os.fspath(output), "index", overwrite=overwrite)
-
-    @property
-    def paths(self) -> list[Path]:
-        """Return the indexes to merge."""
-        return [index.store.path for index in self._indexes]
 
     unit = "samples"
 
@@ -133,9 +128,9 @@ class Merge:
 
     def run(self, progress: Progress = lambda done, total: None) -> Path:
         """Write and publish the index; ``progress`` is called with (done, total) in samples."""
-        for index in self._indexes:
+        for index in self.indexes:
             index.store.advise(Access.THROUGH)
-        size = sum(index.store.nbytes for index in self._indexes)
+        size = sum(index.store.nbytes for index in self.indexes)
         free = shutil.disk_usage(self._draft.path).free
         if size > free:
             raise ResourceError(
@@ -160,12 +155,12 @@ class Merge:
             name = plan.prefix + shard_file(self.numbers.start + low)
             blobs = (source.blob() for source in some)
             notes[name] = write_shard(folder / name, blobs, report)
-        return finish_part(folder, plan, notes, self._indexes[0].nodes, _ROOM)
+        return finish_part(folder, plan, notes, self.indexes[0].nodes, _ROOM)
 
     def _sources(self, number: int) -> list[_Source]:
         """Return the sources of a part's samples, ordered by number."""
         found: dict[int, _Source] = {}
-        for index in self._indexes:
+        for index in self.indexes:
             part = index.parts[number]
             part.store.require(part.prefix + MEMBERS, part.prefix + DIGESTS)
             members, digests = part.array(MEMBERS), part.array(DIGESTS)
@@ -182,7 +177,7 @@ class Merge:
     def _others(self) -> dict[str, Entry]:
         """Copy names, parts without samples, and diagonals, which are equal in all indexes."""
         files: dict[str, Entry] = {}
-        for index in self._indexes:
+        for index in self.indexes:
             for name, entry in _common_files(index).items():
                 if name not in files:
                     copy_array(index.store.path / name, self._draft.path / name, entry)
@@ -191,7 +186,7 @@ class Merge:
 
     def _facts(self) -> dict[str, Any]:
         """Return the manifest's facts, with the graph's path relative to the final output."""
-        first = self._indexes[0]
+        first = self.indexes[0]
         path = str(first.graph["path"])
         if not is_url(path):
             place = Path(os.path.normpath(first.store.path.resolve() / path))
@@ -199,7 +194,7 @@ class Merge:
         names = str(first.store.facts["names"])
         graph = first.graph | {"path": path}
         facts = index_facts(first.nodes, names, self._options, graph, first.kept, first.names.sides)
-        refined = next((index.refined for index in self._indexes if index.refined), None)
+        refined = next((index.refined for index in self.indexes if index.refined), None)
         return facts | ({"refined": refined} if refined else {})
 
 
@@ -392,15 +387,10 @@ class RangeMerge(IndexBuild):
         for index in indexes:
             _check_range(index)
             check_same(indexes[0], index, pieces=True)
-        self._indexes = sorted(indexes, key=lambda index: _range(index).start)
-        _check_whole(self._indexes)
+        self.indexes = sorted(indexes, key=lambda index: _range(index).start)
+        _check_whole(self.indexes)
         graph = graph_before(indexes[0], verify, _MORE)
         super().__init__(graph, output, same_options(indexes[0]), means, **how)
-
-    @property
-    def paths(self) -> list[Path]:
-        """Return the indexes to merge."""
-        return [index.store.path for index in self._indexes]
 
     @property
     def contents(self) -> str:
@@ -408,7 +398,7 @@ class RangeMerge(IndexBuild):
         return f"{self.nodes:,} nodes"
 
     def _part(self, plan: PartPlan) -> PartBuild:
-        parts = [part for index in self._indexes for part in index.parts]
+        parts = [part for index in self.indexes for part in index.parts]
         joined = tuple(part for part in parts if part.prefix == plan.prefix)
         return super()._part(replace(plan, joined=joined))
 

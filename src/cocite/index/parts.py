@@ -214,10 +214,8 @@ class ShardedPart:
         if not self._makers:
             links = self._links()
             self.fit = self.work.fit(links)
-            self._makers = self.work.makers(links, self.fit)
-            self.round = min(
-                len(self._makers) * self.fit.together, max(len(self._makers), TOGETHER)
-            )
+            self._makers = makers = self.work.makers(links, self.fit)
+            self.round = min(len(makers) * self.fit.together, max(len(makers), TOGETHER))
         return self._makers
 
     def estimate(self) -> PartEstimate:
@@ -331,11 +329,9 @@ def finish_part(
                 yield words[int(row[0]) :][: layout.size(nodes, count, plan.settings)], count
 
     files |= layout.finish(folder / prefix, nodes, samples(), memory)
-    for kind, values in (
-        (MEMBERS, np.array(members, np.uint32)),
-        (DIGESTS, np.array(digests, np.uint64)),
-    ):
-        files[prefix + kind] = write_array(folder / (prefix + kind), values.dtype, [values])
+    for kind, dtype, values in (MEMBERS, np.uint32, members), (DIGESTS, np.uint64, digests):
+        array = np.array(values, dtype)
+        files[prefix + kind] = write_array(folder / (prefix + kind), dtype, [array])
     return files
 
 

@@ -34,7 +34,7 @@ from cocite.graph import Graph
 from cocite.graph.journal import drop_links, journal_of, posted_links
 from cocite.graph.name_files import NAME_FILES, TITLE_FILES, match_names
 from cocite.graph.sides import Sides
-from cocite.index.build import IndexBuild
+from cocite.index.build import IndexBuild, files_named
 from cocite.index.cluster import ClusterBuild
 from cocite.index.layouts.contract import OldTexts, PartPlan, Texts, is_shard
 from cocite.index.layouts.memory_plan import Progress
@@ -190,10 +190,7 @@ class RefreshBuild(IndexBuild):
         old, newest = self._old, self._old.freshness.snapshots[-1]
         if newest.digest != graph.digest or (old.local and not self._local):
             return ""
-        ours, theirs = (
-            {n: e for n, e in store.manifest.files.items() if n.startswith(TITLE_FILES)}
-            for store in (old.store, graph.store)
-        )
+        ours, theirs = (files_named(store, TITLE_FILES) for store in (old.store, graph.store))
         if old.kept is None and ours != theirs:
             return ""
         when = f", on {newest.date}" if newest.date and newest.refresh else ""
@@ -431,11 +428,7 @@ class RefreshBuild(IndexBuild):
     @property
     def _matched_files(self) -> list[dict[str, Entry]]:
         """Return the name files of the index and of the graph."""
-        stores = self._old.store, self.graph.store
-        return [
-            {n: e for n, e in store.manifest.files.items() if n.startswith(NAME_FILES)}
-            for store in stores
-        ]
+        return [files_named(store, NAME_FILES) for store in (self._old.store, self.graph.store)]
 
     @cached_property
     def _ids(self) -> Ids:

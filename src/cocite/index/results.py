@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from cocite.index.refresh import RefreshBuild
 
 
+_SPARE = "meeting_weight", "query_defaults", "missing_samples", "kept", "texts", "sides", "local"
+"""Fields that :meth:`IndexDocument.facts` omits if they are empty."""
+
+
 @dataclass(frozen=True)
 class IndexDocument(Document):
     """The properties of an index.
@@ -100,16 +104,7 @@ class IndexDocument(Document):
 
     def facts(self) -> dict[str, Any]:
         """Return the fields for JSON; omit ``links`` and empty optional fields."""
-        spare = [
-            "meeting_weight",
-            "query_defaults",
-            "missing_samples",
-            "kept",
-            "texts",
-            "sides",
-            "local",
-        ]
-        absent = {"links", *(name for name in spare if not getattr(self, name))}
+        absent = {"links", *(name for name in _SPARE if not getattr(self, name))}
         absent |= {"available_samples"} if "missing_samples" in absent else set()
         facts = {name: fact for name, fact in super().facts().items() if name not in absent}
         snapshots = [each.to_json() for each in self.snapshots if each.samples]
@@ -209,11 +204,9 @@ class RefreshDocument(Document):
     @classmethod
     def of(cls, work: RefreshBuild, report: BuildReport, index: str) -> Self:
         """Describe the completed refresh ``work``."""
-        drawn, took = len(work.drawn), (report.seconds, report.bytes)
-        current, local = bool(work.already), StoredIndex.open(index).local
-        return cls(
-            index, str(work.graph.path), work.retained, drawn, work.date, *took, current, local
-        )
+        came = len(work.drawn), work.date, report.seconds, report.bytes, bool(work.already)
+        local = StoredIndex.open(index).local
+        return cls(index, str(work.graph.path), work.retained, *came, local)
 
 
 @dataclass(frozen=True)
@@ -233,7 +226,8 @@ class MergeDocument(Document):
     @classmethod
     def of(cls, work: Merge | RangeMerge, seconds: float, index: str) -> Self:
         """Describe the completed merge ``work``."""
-        merged, made = list(map(str, work.paths)), StoredIndex.open(index)
+        merged = [str(each.store.path) for each in work.indexes]
+        made = StoredIndex.open(index)
         first = None if made.samples is None else made.freshness.numbers.start
         return cls(index, merged, made.nodes, made.samples, first, seconds, made.store.nbytes)
 

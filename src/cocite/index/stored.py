@@ -113,9 +113,7 @@ class StoredIndex:
         )
 
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
-        """Return all settings of a query, cached because most queries use the same few. Raises
-        :class:`UsageError`.
-        """
+        """Return all settings of a query, cached, as few are common; raises :class:`UsageError`."""
         values = tuple(given.values())
         plain = all(type(value) in (str, int, float, bool) for value in values)
         key = (self.graph["edges"], *given, *values, *map(type, values))
@@ -181,9 +179,8 @@ class StoredIndex:
         """Return the index without a damaged shard; raises :class:`Damaged` if no shard remains."""
         lost = self.store.lost | {file: fault}
         found = type(self)(replace(self.store, lost=lost))
-        return (
-            found if self._only is None else found.with_samples(min(self._only, found.samples or 1))
-        )
+        most = found.samples or 1
+        return found if self._only is None else found.with_samples(min(self._only, most))
 
     @property
     def loss(self) -> str:

@@ -34,9 +34,7 @@ _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
 """Minimum memory of an external build: 4 MiB, or a 256th of all blocks if larger."""
 _MOST_ROWS = (16 << 20) // ROW_ROOM
 WALK_NODE, _TREE_NODE = 36, 33
-"""Scratch bytes per node in the external form: for each walking sample, and for the sample that is
-laid out.
-"""
+"""Scratch bytes per node in the external form: per walking sample, and for the one laid out."""
 _MOST_TOGETHER = 128
 """Maximum number of samples per batch, because each has three open files."""
 _MOST_BLOCKS = 1024

@@ -10,6 +10,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from cocite.graph.blocks import Links
 from cocite.graph.graph import UnseenPage, with_page
-from cocite.index.layouts.links.build import link_degrees, link_norms
+from cocite.index.layouts.links.build import degrees_of, link_norms
 from cocite.index.layouts.links.common import DEGREES, NORMS
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.snapshots import Freshness
@@ -32,14 +33,11 @@ LinksOf = Callable[[str, bool], Links]
 
 def memoized_links(make: LinksOf) -> LinksOf:
     """Return ``make`` with a thread-safe cache."""
-    made: dict[tuple[str, bool], Links] = {}
-    lock = threading.Lock()
+    made, lock = cache(make), threading.Lock()
 
     def links(way: str, weighted: bool) -> Links:
-        with lock:
-            if (way, weighted) not in made:
-                made[way, weighted] = make(way, weighted)
-            return made[way, weighted]
+        with lock:  # made once for all threads
+            return made(way, weighted)
 
     return links
 
@@ -89,7 +87,7 @@ class DraftPart(StoredPart):
         if name in self.made or self.layout != "links":
             return self.made[name] if name in self.made else self.built.array(name)
         if name == DEGREES:
-            return np.concatenate([np.empty(0), *link_degrees(self.links(self.direction))])
+            return degrees_of(self.links(self.direction))
         assert name == NORMS
         way = self.measure.looks_at(self.direction)
         pieces = link_norms(self.links(way), self.links(opposite(way)))

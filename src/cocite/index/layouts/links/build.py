@@ -51,9 +51,8 @@ class LinksBuilder(WholeBuilder):
         if self.plan.direction == "any":  # links are stored at both ends already
             size = links.nbytes + (8 * links.nodes if has_degrees(self.plan) else 0)
         memory = min(self.means.memory, links.nbytes + 8 * links.nodes)
-        return PartEstimate(
-            size, MemoryPlan(memory, 1, ()), _pilot(links, has_norms(self.plan)) * size
-        )
+        seconds = _pilot(links, has_norms(self.plan)) * size
+        return PartEstimate(size, MemoryPlan(memory, 1, ()), seconds)
 
     def write(self, directory: Path, progress: Progress) -> dict[str, Entry]:
         """Write in-links, out-links, and norms, or merged links and degrees."""
@@ -127,15 +126,11 @@ def _pilot(links: Links, norms: bool) -> float:
     return seconds / (offsets.nbytes + 2 * ids.nbytes)
 
 
-_LINK_BYTES = 8 << 20
-"""Bytes of links to read at a time."""
-
-
 def link_norms(
     rows: Links, columns: Links, progress: Progress = lambda done, total: None
 ) -> Iterator[Floats]:
     """Yield ``norms`` block by block, float64[n, 2] each."""
-    for first, last in pairwise((0, *cut_blocks(rows, _LINK_BYTES), rows.nodes)):
+    for first, last in pairwise((0, *cut_blocks(rows, _PIECE), rows.nodes)):
         out = np.empty((last - first, 2))
         if not neighbors.norms(rows.offsets, rows.neighbors, columns.offsets, np.int64(first), out):
             raise Damaged(
@@ -148,7 +143,7 @@ def link_norms(
 
 def link_degrees(links: Links) -> Iterator[Floats]:
     """Yield each node's link count or total link weight block by block, float64[n] each."""
-    for first, last in pairwise((0, *cut_blocks(links, _LINK_BYTES), links.nodes)):
+    for first, last in pairwise((0, *cut_blocks(links, _PIECE), links.nodes)):
         offsets = links.offsets[first : last + 1].astype(np.int64)
         out = np.diff(offsets).astype(np.float64)
         if links.weights is not None:
@@ -156,3 +151,8 @@ def link_degrees(links: Links) -> Iterator[Floats]:
             sum_runs(offsets[:-1] - offsets[0], weights.astype(np.float64), out)
         yield out
         links.evict()
+
+
+def degrees_of(links: Links) -> Floats:
+    """Return each node's link count or total link weight, float64[n]."""
+    return np.concatenate([np.empty(0), *link_degrees(links)])

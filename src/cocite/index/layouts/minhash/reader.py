@@ -119,9 +119,7 @@ class MatchReader(SampledReader):
 
     @abstractmethod
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return uint16[samples, h]: the masks of ``node`` with ``others``, which must not contain
-        ``node``.
-        """
+        """Return uint16[samples, h]: the masks of ``node`` with ``others``, without ``node``."""
 
     def masks(self, first: int, second: int) -> Masks:
         """Return uint16[samples]: bit k - 1 is set if two nodes match in ring k."""

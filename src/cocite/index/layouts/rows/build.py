@@ -97,7 +97,7 @@ def making(
         kinds, more = only.astype(np.uint8), list[Callable[[range], Rows]]()
         if known is not None:
             kinds += only & (np.diff(known.offsets) > 0)
-            more = [partial(known_rows, known)]
+            more = [partial(rows_at, known)]
         makers = [partial(_rows_of_some, (make, *more), kinds) for make in makers]
     return partial(in_order, makers)
 
@@ -158,17 +158,10 @@ def _rows_of_some(
     return counts, np.concatenate(ids), np.concatenate(values)
 
 
-def known_rows(rows: Links, nodes: range) -> Rows:
-    """Return the counts, ids and values of a node range in ``rows``."""
-    offsets = rows.offsets[nodes.start : nodes.stop + 1]
-    piece = slice(int(offsets[0]), int(offsets[-1]))
-    return np.diff(offsets), rows.neighbors[piece], np.asarray(rows.weights)[piece]
-
-
-def rows_at(rows: Links, nodes: NDArray[Any]) -> Rows:
+def rows_at(rows: Links, nodes: NDArray[Any] | range) -> Rows:
     """Return the counts, ids and values of the rows of ``nodes``."""
     assert rows.weights is not None
-    places = nodes.astype(np.int64)
+    places = np.asarray(nodes, np.int64)
     begins = rows.offsets[places]
     counts = rows.offsets[places + 1] - begins
     entries, _ = entries_of(begins, counts)

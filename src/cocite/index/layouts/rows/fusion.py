@@ -29,7 +29,7 @@ from cocite.constants import Bools, Ids
 from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.index.layouts.batch_maker import ArrayFiles, WholeBuilder
-from cocite.index.layouts.links.build import link_degrees
+from cocite.index.layouts.links.build import degrees_of
 from cocite.index.layouts.memory_plan import MemoryPlan, PartEstimate, Progress
 from cocite.index.layouts.rows.build import (
     READ,
@@ -184,16 +184,9 @@ def odd_weight(links: Links, degrees: NDArray[np.float64], after: Callable[[], N
 
 
 def _scale(degrees: NDArray[np.float64]) -> float:
-    """Return log(volume / minimum degree), the largest possible value in a pushed row, because p(u,
-    v) <= 1.
-    """
+    """Return log(volume / minimum degree), the largest value in a pushed row, as p(u, v) <= 1."""
     linked = degrees[degrees > 0]
     return float(np.log(linked.sum() / linked.min())) if linked.size > 1 else 1.0
-
-
-def degrees_of(links: Links) -> NDArray[np.float64]:
-    """Return each node's total link weight, float64[nodes]."""
-    return np.concatenate([np.empty(0), *link_degrees(links)])
 
 
 class RowsBuilder(WholeBuilder):
@@ -398,9 +391,7 @@ class RowsBuilder(WholeBuilder):
 
     @property
     def _chosen(self) -> Bools | None:
-        """Return a bool[nodes] mask of the nodes whose rows are needed, or None for all nodes, as
-        on a cluster.
-        """
+        """Return bool[nodes]: whose rows are needed; None for all nodes, as on a cluster."""
         if self.plan.wanted is None or self.elsewhere is not None:
             return None
         found = np.zeros(self.links.nodes, bool)

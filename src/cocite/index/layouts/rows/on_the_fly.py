@@ -26,11 +26,12 @@ from numpy.typing import NDArray
 from cocite.constants import GRAINS, Floats, Ids
 from cocite.errors import ResourceError
 from cocite.index.layouts.batch_maker import WholeBuilder
+from cocite.index.layouts.links.build import degrees_of
 from cocite.index.layouts.memory_plan import MemoryPlan
 from cocite.index.layouts.on_the_fly import DraftPart
 from cocite.index.layouts.part import StoredPart
 from cocite.index.layouts.reader import Estimate, Graphs, QueryScratch, Reader, Reasons
-from cocite.index.layouts.rows.fusion import RowsBuilder, degrees_of, encode
+from cocite.index.layouts.rows.fusion import RowsBuilder, encode
 from cocite.index.layouts.rows.fusion_reader import Row, RowsReader, shared_nodes
 from cocite.index.layouts.rows.neighbors import NearestBuilder
 from cocite.index.layouts.rows.pagesim import FeaturesBuilder
@@ -43,9 +44,7 @@ from cocite.storage import map_array
 
 
 def no_graph() -> Any:
-    """Return a stand-in for the stored graph if links are in memory; scratch files are
-    temporary.
-    """
+    """Return a stand-in for a stored graph with links in memory and temporary scratch files."""
     return SimpleNamespace(path=Path(tempfile.gettempdir()))
 
 

@@ -50,9 +50,7 @@ Allow = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Words:
-    """Words in alphabetical order: UTF-8 ``letters`` uint8, concatenated, and their ``offsets``
-    uint64[words + 1].
-    """
+    """Sorted words: concatenated UTF-8 ``letters`` uint8, and ``offsets`` uint64[words + 1]."""
 
     offsets: NDArray[np.uint64]
     letters: NDArray[np.uint8]
