@@ -31,7 +31,9 @@ def test_local_cluster_starts_and_ends(tmp_path: Path, monkeypatch: pytest.Monke
     note = tmp_path / "cluster.json"
     try:
         assert note.stat().st_mode & 0o077 == 0
-        assert "a local cluster is running" in cocite("cluster", "up", "--local", "2", ok=False)
+        assert "a local cluster is already running" in cocite(
+            "cluster", "up", "--local", "2", ok=False
+        )
         found = json.loads(cocite("cluster", "status", "--format", "json"))
         assert found["address"] == up["address"]
         assert [node["alive"] for node in found["nodes"]] == [True, True]

@@ -303,7 +303,7 @@ def test_an_array_on_a_full_device_is_an_error() -> None:
 def test_a_draft_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "s.building").mkdir()
     (tmp_path / "s.building" / "thesis").touch()
-    with pytest.raises(StoreError, match=r"exists and is not an unfinished build .*thesis"):
+    with pytest.raises(StoreError, match=r"exists, but is not an unfinished build: .*thesis"):
         make(tmp_path / "s")
     assert names(tmp_path / "s.building") == ["thesis"]
 

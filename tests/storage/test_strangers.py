@@ -61,7 +61,7 @@ def test_late_foreign_file_is_not_lost(tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.undo()
     assert names(tmp_path / "s.building") == ["thesis"]
     assert Store.open(tmp_path / "s", "graph").facts == {"é": 2}
-    with pytest.raises(StoreError, match=r"is not an unfinished build .*thesis"):
+    with pytest.raises(StoreError, match=r"is not an unfinished build: it contains .*thesis"):
         make(tmp_path / "s", value=3, overwrite=True)
     assert names(tmp_path / "s.building") == ["thesis"]
 

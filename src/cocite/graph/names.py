@@ -50,7 +50,7 @@ def checked_id(node: object, count: int) -> int:
     """Return ``node`` as an int if it is an id below ``count``; raises :class:`UsageError`."""
     if isinstance(node, bool) or not isinstance(node, int | np.integer):
         raise UsageError(
-            f"{node!r} is not a node id; ids are integers, such as names.id(name) returns"
+            f"{node!r} is not a node id; ids are integers, as returned by names.id(name)"
         )
     if not 0 <= node < count:
         raise UsageError(f"{node} is not a node id; ids run from 0 to {count - 1:,}")

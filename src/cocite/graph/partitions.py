@@ -36,7 +36,7 @@ from cocite.storage import DeclaredFiles, Facts, Manifest, Store, evict, kind_of
 
 HEAD = "graph"
 BLOCKED, BLOCK = "blocked", "block"
-"""Kinds of stores: all but the links, and the links of one block."""
+"""Kinds of stores: a graph without its links, and the links of one block."""
 MOST_BLOCKS = 1024
 """Maximum number of blocks; walks hold data in memory for each pair of blocks."""
 _PIECE = 1 << 20

@@ -75,10 +75,10 @@ class IndexBuild:
     ) -> None:
         """Prepare the build.
 
-        ``overwrite`` replaces an index at ``output``; ``restart`` discards an unfinished build with
-        other settings. With ``spread``, cluster nodes make the samples or rows, and ``means`` are
-        the resources of one task. ``elsewhere`` means that the index will be moved, so the manifest
-        assumes that the graph is its sibling.
+        ``overwrite`` replaces an index at ``output``; ``restart`` discards an unfinished build
+        instead of resuming it. With ``spread``, cluster nodes make the samples or rows, and
+        ``means`` are the resources of one task. ``elsewhere`` means that the index will be moved,
+        so the manifest assumes that the graph is its sibling.
         """
         self._elsewhere = elsewhere
         self._spread = spread

@@ -346,8 +346,8 @@ def check_some(read: Sequence[Found]) -> None:
 
 
 def facts_of(read: Sequence[Found]) -> list[dict[str, Any]]:
-    """Return the manifest's entries on the inputs. To keep manifests small, more than a hundred
-    inputs are merged into one entry per format, with their number as ``files``.
+    """Return the manifest's entries for the inputs: one per input or, if there are more than a
+    hundred, one per format, with the number of files as ``files``, to keep the manifest small.
     """
     if len(read) <= _EACH:
         return [_report(found, found.to_json()) for found in read]

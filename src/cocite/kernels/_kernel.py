@@ -43,7 +43,7 @@ MISMATCH = 99
 """Return value of the library for an array that is not as declared."""
 
 DTYPES = tuple(map(np.dtype, NUMBERS.values()))
-"""The types of arrays, in the order of the library's table of them."""
+"""The types of arrays, in the same order as in the library's table."""
 
 _C: dict[str, Any] = {
     "bool": ctypes.c_bool,
@@ -57,7 +57,7 @@ _C: dict[str, Any] = {
     "float64": ctypes.c_double,
 }
 _PLAIN = {"bool": bool, "int64": int, "float64": float}
-"""Numbers that Python has, which are passed as they are."""
+"""Types of numbers that Python has too, and whose values are passed unchanged."""
 
 
 def library_path() -> Path:
@@ -163,9 +163,9 @@ class Kernel:
         self._name = f"{self.__module__.rpartition('.')[2]}.{self.__name__}"
         self._entries: list[_Entry] | None = None
         self._tuples: tuple[int, ...] = ()
-        """Places of tuples among the arguments, the last first."""
+        """Positions of tuples among the arguments, in descending order."""
         self._plans: dict[tuple[type, ...], tuple[list[int], list[_Entry]]] = {}
-        """By the types of arguments, without tuples: places of NumPy's numbers, and entries."""
+        """Positions of NumPy numbers, and entries, by the types of the arguments without tuples."""
 
     def __call__(self, *args: Any) -> Any:
         passed: Any = args

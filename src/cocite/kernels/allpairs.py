@@ -21,7 +21,7 @@ from cocite.kernels._kernel import kernel, prefetch
 from cocite.kernels._types import *
 
 TILE, LINE, AHEAD = 128, 16, 12
-"""Rows to transpose at a time; values of a cache line; rows to prefetch ahead. As measured."""
+"""Rows to transpose at a time, values per cache line, and rows to prefetch ahead (measured)."""
 
 FIRST, COLUMN, LOW, HIGH, SHIFT = range(5)
 """Entries of ``where`` for ``settle``: the block's first node, its column in ``upper``, the first

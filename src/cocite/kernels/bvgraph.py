@@ -49,7 +49,7 @@ DONE, MORE_BITS, MORE_ROOM, DAMAGED = range(4)
 
 _6, _63, _64, _1 = np.uint64(6), np.uint64(63), np.uint64(64), np.uint64(1)
 _LONGEST_CODE = 56
-"""Bits of a number: nodes have 32, and the sign and the codes' own parts need more."""
+"""Maximum bits of a coded number: a node id has 32, and a sign and some codes need more."""
 _BAD = -1
 
 

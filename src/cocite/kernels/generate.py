@@ -35,9 +35,10 @@ LEVELS, CELLS = 48, 64
 
 PLAN_WORDS = 7
 _NODES, _CAP, _TOP, _LINKED, _EACH, _REST, _STRIDE = range(PLAN_WORDS)
-"""The plan, int64: nodes; the largest in-degree there can be, and the largest that there should be;
-pages of 2**16 that have in-links at all; links from anywhere that every page has, and how
-many pages have one more; the stride, coprime to nodes, by which those are found."""
+"""The plan, int64: nodes; the largest possible in-degree, and the largest desired one; how many of
+2**16 pages have in-links; how many links from anywhere every page has, and how many pages have one
+more; the stride, coprime to nodes, that finds the sources of these links.
+"""
 
 KEYS = 8
 _SHAPE, _PAGE, _INDEX, _RUN, _ALONE, _WINDOW, _QUIET, _OUTSIDE = range(KEYS)

@@ -42,7 +42,7 @@ def add_to(sums: Any, used: Any, count: Any, node: Any, value: Any) -> Any:
 
 
 _SHORT, _DEPTH = 24, 128
-"""Items that are sorted by insertion; room for the ends of parts that wait."""
+"""Parts of at most _SHORT items are sorted by insertion; room for the ends of pending parts."""
 
 
 @helper

@@ -21,7 +21,7 @@ from cocite.kernels.random import scramble
 from cocite.kernels.totals import estimate, ordered_ends
 
 _FEW = 4
-"""Hits whose order is tested first; each later batch is twice as large."""
+"""Number of hits whose order is tested first; each later batch is twice as large."""
 _DECIMALS = 1e12
 _ZERO64 = np.uint64(0)
 

@@ -18,7 +18,7 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 
 BLOCK = 16
-"""Names in a block: the most that a lookup decodes."""
+"""Names per block, which is also the maximum number that a lookup decodes."""
 
 _ROOM = 1 << 16
 _ONE, _ZERO = np.uint64(1), np.uint64(0)

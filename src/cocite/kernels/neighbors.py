@@ -30,7 +30,9 @@ DAMAGED = -1
 FORMS = "cosine", "jaccard", "count"
 """Forms of scores; kernels take positions in this list."""
 COSINE, _JACCARD, COUNT, PAGESIM = 0, 1, 2, 3
-"""The forms, and one that divides like the cosine (``kernels/features.py``)."""
+"""Positions in FORMS, and the number of a form that divides like the cosine
+(``kernels/features.py``).
+"""
 
 
 @helper

@@ -30,7 +30,7 @@ _PACKED = 6
 _BLOCK = 16
 _AHEAD = 16
 _AT_ONCE = 16
-"""Samples whose places are read together: those of a node lie in one or two cache lines."""
+"""Samples whose places are read together: a node's places in them fill one or two cache lines."""
 _EDGE = np.uint8(15)
 _ZERO64, _ONE64, _FOUR64 = np.uint64(0), np.uint64(1), np.uint64(4)
 _LOW4, _SIXTY_THREE = np.uint64(15), np.uint64(63)

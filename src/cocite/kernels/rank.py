@@ -31,9 +31,9 @@ from cocite.kernels._types import *
 # carried from call to call, so they do not depend on cuts.
 
 NO_NODE = np.uint32(0xFFFFFFFF)
-"""Core number of a node outside the core."""
+"""In place of a core number: the node is outside the core."""
 GONE = np.uint32(0xFFFFFFFF)
-"""Out-degree of a removed node."""
+"""In place of an out-degree: the node was removed."""
 
 BASE, SCALE, MASS, REACH = range(4)
 FACTS = 4
@@ -45,7 +45,7 @@ _ZERO32, _ONE32 = np.uint32(0), np.uint32(1)
 _ONE64 = np.uint64(1)
 
 STRIP = np.uint64(1023)
-"""Rows of a strip, minus one: sums are made strip by strip."""
+"""Rows per strip, minus one. Sums are computed strip by strip."""
 
 
 @helper
@@ -335,7 +335,7 @@ def residual(degrees: U32s, sums: F64s, rest: F64s, total: OutF64s) -> None:
 # Source: Eddy 1979, Mesina 1977.
 
 BEFORE = 5
-"""Previous iterates used besides the last one."""
+"""Number of earlier iterates that are used in addition to the last one."""
 
 
 @kernel(T=("F32", "F64"))

@@ -22,12 +22,12 @@ from cocite.kernels._types import *
 from cocite.kernels.rank import NO_NODE
 
 TAIL, LEFT_OUT = np.uint32(0xFFFFFFFE), np.uint32(0xFFFFFFFF)
-"""In place of a row's number in its block: a dangling node; a node that was removed."""
+"""Codes in place of a row's number in its block: for dangling nodes, and for removed nodes."""
 
 UPPER, LOWER, INNER_TAILS, OUTER, OUTER_TAILS, LOST = range(6)
 COUNTS = 9
-"""Counters of links dealt: of each kind in its buffer, and lost ones; then of the first three kinds
-in earlier buffers.
+"""Number of counters: the links of each kind in the current buffers, and the lost links; then the
+links of the first three kinds in earlier buffers.
 """
 _EARLIER = 6
 

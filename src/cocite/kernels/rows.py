@@ -41,7 +41,7 @@ _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)
 _RUN = np.uint64(16)
 """Holders to process at a time."""
 _REACHED = 1e-300
-"""Residual of a pushed node instead of 0, so that it does not count as new again."""
+"""Residual of pushed nodes. If it were 0, they would count as new again."""
 
 
 # -- making rows -------------------------------------------------------------------------

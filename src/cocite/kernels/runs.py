@@ -107,7 +107,7 @@ def fetch_run(sample: Any, run: Any) -> None:
 
 DAMAGED = -1
 _PLACES = 32
-"""Most places of a run."""
+"""Maximum number of places in a run."""
 RUN_BITS = 13
 """Bits of a run without its first node."""
 _MOST, _ZERO8 = np.int64(_PLACES), np.uint8(0)

@@ -47,7 +47,7 @@ LANES = [
     for name, most in (("U32", 16), ("F64", 8))
     for lanes in (1, most)
 ]
-"""One value per node, or a row of 64 bytes."""
+"""Variants of kernels: for one value per node, and for a row of 64 bytes per node."""
 
 
 @helper

@@ -27,7 +27,7 @@ ENDED, MORE, BROKEN = range(3)
 
 T_ROWS, T_BYTES, T_STATE, T_BAD = range(4)
 TALLY = 4
-"""int64 words: rows and bytes written, how it ended, rows skipped; for this piece."""
+"""int64 words for a piece: rows and bytes written, how it ended, rows skipped."""
 
 BAD_FIELDS = 3
 """int64 words stored for a skipped row: first and last byte in this piece, reason."""

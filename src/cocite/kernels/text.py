@@ -145,7 +145,7 @@ blanks around fields belong to them (1).
 T_ROWS, T_BLANK, T_COMMENT, T_LINES, T_INTEGER, T_BYTES, T_SKIP, T_REST, T_BAD = range(9)
 TALLY = 17
 """int64 words counted: good rows, blank lines, comment lines, all lines, whether all names so far
-are canonical integers below 2**64, bytes written, rows still to skip, where a row begins that must
+are canonical integers below 2**64, bytes written, rows still to skip, the start of a row that must
 be read again with the next piece (-1: none); from T_BAD on: all bad rows, then those of each
 reason.
 """
@@ -158,7 +158,7 @@ BAD_FIELDS = 4
 
 COLUMNS, EMPTY, CONTROL, ENCODING, QUOTE, LONG, NO_WEIGHT, TURNED = range(1, 9)
 _OPEN = 9
-"""The open quote may close on a later line; not a reason."""
+"""The open quote may close on a later line. This is not one of REASONS."""
 REASONS = {
     COLUMNS: "columns",
     EMPTY: "empty name",

@@ -22,7 +22,7 @@ from cocite.kernels._kernel import helper, kernel, shared
 from cocite.kernels._types import *
 
 _TOTALS_ROUNDING = 2.0**-45
-"""A smaller variance is rounding of the weights."""
+"""Smaller variances count as rounding errors of the weights."""
 _ZERO64 = np.uint64(0)
 
 

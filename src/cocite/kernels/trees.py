@@ -191,7 +191,7 @@ def carry_over(trees: U64, members: I64, ids: U32s, member: OutU32s, joined: Out
 
 SOUND = -1
 AT_ONCE, _FEW = 64, 8
-"""Samples whose beginnings are fetched at a time, at most and at least."""
+"""Maximum and minimum number of samples whose beginnings are fetched at a time."""
 UNMET = 16
 """A step larger than all labels."""
 _ZERO64, _UNMET64 = np.uint64(0), np.uint64(UNMET)

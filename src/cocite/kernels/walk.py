@@ -31,8 +31,8 @@ _S12, _S32 = np.uint64(12), np.uint64(32)
 _ENDED = np.uint64(0xFFFFFFFFFFFFFFFF)
 
 _SEARCH_FACTOR = np.uint64(128)
-"""A node of in-degree d is searched if d**2 exceeds this times the size of the order: a membership
-test costs as much as scanning about 128 links (``python -m benchmarks.hubs``).
+"""A node of in-degree d is searched if d**2 exceeds this factor times the size of the order: a
+membership test costs as much as scanning about 128 links (``python -m benchmarks.hubs``).
 """
 
 
@@ -270,7 +270,7 @@ _WHOLE, _LARGEST = 2.0**32, 2.0**32 - 1
 _UNIT, _ODD = 2.0**-52, np.int64(2**53 - 1)
 _LN2, _HALF_ROOT = math.log(2.0), math.sqrt(0.5)
 _SLACK = 1.0 + 2.0**-40
-"""Factor above all rounding errors of a time: a link that it rules out cannot win."""
+"""Factor that exceeds all rounding errors of a time, so that it never rules out the winner."""
 
 
 @kernel

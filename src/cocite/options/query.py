@@ -209,7 +209,7 @@ class BatchOptions(QueryOptions):
     intervals: Any = option(
         None,
         "Also write low and high, an interval that contains the exact score with probability P; "
-        "no omits them. Intervals require a second pass over the samples.",
+        "with 'no', omit them. Intervals require a second pass over the samples.",
         kind=str,
         metavar="P|no",
         unset="0.95 for measures without samples or with --refine; otherwise no",

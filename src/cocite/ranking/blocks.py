@@ -38,7 +38,9 @@ _ZERO = np.uint64(0)
 Rows = tuple[
     NDArray[np.uint64] | None, NDArray[np.uint64], NDArray[np.uint32], NDArray[np.float32] | None
 ]
-"""Starts of the rows' links (None: the ends of the rows before), ends, sources and weights."""
+"""Starts of the rows' links (None: each starts where the previous row's end), ends, sources and
+weights.
+"""
 
 
 class CoreLinks(ABC):

@@ -64,7 +64,7 @@ class RankDocument(TopNodes):
 
     @classmethod
     def of(cls, graph: Graph, found: Ranks, k: int = 20, side: str | None = None) -> Self:
-        """Return the ``k`` highest ranks in ``found``, only of nodes on ``side`` if given."""
+        """Return the ``k`` highest ranks in ``found``, of all nodes or those on ``side``."""
         how = found.removed, found.blocks, found.weighted, found.convergence, found.sent
         top: list[tuple[Any, ...]] = list(found.top(k, side))
         if found.trust is not None and found.spam_mass is not None:

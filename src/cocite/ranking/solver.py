@@ -149,7 +149,9 @@ def _least(products: Vector) -> list[float] | None:
 
 
 class Sweep(NamedTuple):
-    """A sweep: its number, a bound on the residual, and a function for y until the next sweep."""
+    """A sweep: its number, a bound on the residual, and a function that returns y and may be called
+    until the next sweep.
+    """
 
     number: int
     residual: float
@@ -325,7 +327,7 @@ class System:
         self, x: Vector, where: Vector, share: Vector
     ) -> Iterator[tuple[slice, Vector, Vector]]:
         """Yield (nodes, rank along links, rank by teleport), the terms of G x, for pieces of all
-        nodes. Releases the degrees and x, which the caller reads.
+        nodes. Releases the memory of pieces of the degrees and x after the caller has read them.
         """
         d, spread = self._damping, self.dangling_sum(x)
         z = self.lumped.contributions(np.float64)
@@ -337,8 +339,8 @@ class System:
     def _gathered(
         self, z: NDArray[Any], arrays: tuple[NDArray[Any], ...], all_rows: bool
     ) -> Iterator[tuple[slice, Vector]]:
-        """Yield (nodes, what they receive along links) for pieces of all nodes. Releases z and
-        ``arrays``, which the caller reads in the same pieces.
+        """Yield (nodes, what they receive along links) for pieces of all nodes. Releases the memory
+        of z, and of the pieces of ``arrays`` that the caller has read.
         """
         on_disk = (*arrays, z) if self.lumped.room.blocks else ()
         for nodes, sums in self.links.gathered(z, all_rows):

@@ -57,7 +57,7 @@ def pieces(
 
 
 def total(values: Vector, taken: NDArray[Any] | None = None) -> float:
-    """Return the sum of the values, only of those with ``taken`` 0 if given; inf on overflow."""
+    """Return the sum of the values (given ``taken``, of those where it is 0); inf on overflow."""
     sums = []
     for part in pieces(0, values.size, values, *(() if taken is None else (taken,))):
         piece = values[part] if taken is None else values[part][taken[part] == 0]
@@ -126,10 +126,10 @@ _STREAMS = 12 << 20
 _TAKEN_STREAMS = 4 << 20
 """Part of _STREAMS that a single block uses, as measured (``python -m benchmarks.memory``)."""
 _NODE, _WEIGHT_NODE = 166, 15
-"""Maximum bytes per node with everything in memory; additional bytes with weights."""
+"""Maximum bytes per node with everything in memory, and additional bytes with weights."""
 _TAKEN_NODE, _TAKEN_LINKING = 47, 84
-"""Bytes in use at once per node, and in addition per node with out-links, as measured (``python -m
-benchmarks.memory``).
+"""Bytes in use at the same time per node, and additional ones per node with out-links, as measured
+(``python -m benchmarks.memory``).
 """
 _SCRATCH_NODE, _WEIGHT_SCRATCH_NODE = 160, 20
 _TRUST_NODE = 24
@@ -137,7 +137,7 @@ _TRUST_NODE = 24
 _COPY_NODE = 8
 """Additional bytes per node for the copy of the second half."""
 _STRIP_LINK, _WEIGHT_STRIP_LINK = 24, 36
-"""Bytes per link while a strip is sorted: keys and words; with weights, these and positions."""
+"""Bytes per link while a strip is sorted: for keys and words, and with weights also positions."""
 _LARGEST_STRIP = 1 << 22
 _LARGEST_PIECE, _LARGEST_WINDOW = 16 << 20, 64 << 20
 _BESIDE = 256 << 20

@@ -22,7 +22,7 @@ from cocite.search.resolver import linked_with
 from cocite.search.source import GivenGraph, find_graph
 
 _STEPS, _FEW, _MOST_LINKS = 3, 3, 100_000_000
-"""Search for connected pages: maximum steps, pages named, and links in the graph."""
+"""Maximum steps, pages named, and links in the graph when searching for connected pages."""
 
 
 def why_empty(

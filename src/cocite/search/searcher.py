@@ -4,7 +4,7 @@ The first applicable method computes a list:
 
 * refinement (``search/refine/``), if requested and supported by the measure;
 * for a plain query, one kernel call for hits, intervals and certain ranks;
-* * the scorer's best hits, which are ordered and then given intervals.
+* the scorer's best hits, which are ordered and then given intervals.
 
 Candidates have the best scores. They are ordered by score, by the product of score and PageRank, or
 by PageRank; ties keep the order by score. If a query detects a damaged sample shard, a new searcher

@@ -380,9 +380,9 @@ class Pool:
 _STEP = 0.75
 _WINDOW = 0.1
 _CALM, _LONGEST = 10, 100
-"""Calm windows required before an increase: initially, and at most."""
+"""Number of calm windows required before an increase: the initial number, and the maximum."""
 _ENOUGH, _LONG = 5, 1.0
-"""Answers, or else seconds, that complete a window."""
+"""A window with answers ends when it has _ENOUGH of them, or after _LONG seconds."""
 _LATE_SHARE, _LATE_LEAST = 0.1, 2
 _HELD = 2.0
 """Seconds after which an increase counts as stable."""

@@ -159,7 +159,7 @@ def problem_of(error: CociteError, scrub: Scrub, sent: Iterable[str] = ()) -> Pr
 Packed = tuple[bytes, str | None, bool]
 """A body, its encoding, and whether it is a list with a next page."""
 _CACHED, _LARGEST = 32 << 20, 64 << 10
-"""Maximum bytes of a process's cached answers, and of one of them."""
+"""Maximum bytes of all answers that a process caches, and of a single one."""
 _BESIDE = 400
 """Approximate overhead of a cached answer in bytes, in addition to body and query."""
 
@@ -371,7 +371,7 @@ class Service:
         return found
 
     def overloaded(self, path: str) -> Problem | None:
-        """Return a problem if a query would be refused, before reading it; else None."""
+        """Before a query is read, return a problem if it would be refused, else None."""
         wait = self.pool.wait
         full = self.pool.full or (self.adaptation.at_floor and wait > self.patience)
         if not full or not path.startswith("/v1/") or path == "/v1/indexes":

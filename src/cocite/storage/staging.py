@@ -99,8 +99,8 @@ class Building:
         found = {entry.name for entry in self.path.iterdir()}
         if found and (MARK not in found or (self.path / MARK).is_symlink()):
             raise StoreError(
-                f"{self.path} exists and is not an unfinished build "
-                f"({', '.join(sorted(found)[:3])}). Move it, or choose another output"
+                f"{self.path} exists, but is not an unfinished build: it contains "
+                f"{', '.join(sorted(found)[:3])}. Move it, or choose another output"
             )
         if MARK not in found:
             disk.touch(self.path / MARK)

@@ -61,7 +61,7 @@ def cluster() -> None:
 )
 @flags.format
 def up(count: int, show: Show) -> None:
-    """Start a cluster of N nodes on this machine. It runs until cocite cluster down.
+    """Start a cluster of N nodes on this machine. To stop it, run cocite cluster down.
 
     Use it with --cluster auto. Access requires a token, which is stored in your cache directory.
     """

@@ -274,8 +274,8 @@ def cache() -> None:
 
 
 @cache.command()
-@click.option("--remote", "copies", is_flag=True, help="Only the copies of remote stores.")
-@click.option("--links", is_flag=True, help="Only the cached graphs and indexes of links.")
+@click.option("--remote", "copies", is_flag=True, help="Remove only the copies of remote stores.")
+@click.option("--links", is_flag=True, help="Remove only the cached graphs and indexes of links.")
 @flags.format
 def clear(copies: bool, links: bool, show: output.Show) -> None:
     """Remove unused copies of stores at URLs, and cached graphs and indexes of links."""

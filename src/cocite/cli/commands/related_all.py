@@ -162,7 +162,7 @@ def _intervals(given: str | None) -> dict[str, Any]:
         return {"intervals": True, "confidence": float(given)}
     except ValueError:
         raise UsageError(
-            f"--intervals is {given!r}; it must be a number between 0 and 1, such as 0.95, or no"
+            f"--intervals is {given!r}; it must be 'no', or a number between 0 and 1, such as 0.95"
         ) from None
 
 

@@ -196,7 +196,8 @@ def start_cluster(count: int) -> RunningCluster:
     found = saved_address()
     if found is not None:
         raise ClusterError(
-            f"a local cluster is running at {found.address}; cocite cluster down stops it"
+            f"a local cluster is already running at {found.address}; to stop it, run cocite "
+            "cluster down"
         )
     process, _ = _started(count, "--keep", str(address_file()))
     assert process.stdout is not None

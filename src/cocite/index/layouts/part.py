@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from cocite.graph.blocks import Links
 
 _AT_ONCE = 1 << 26
-"""Maximum nodes times samples per kernel call between deadline checks, at most 0.2 s."""
+"""Maximum nodes times samples per kernel call, which takes at most 0.2 s. The deadline is checked
+between calls.
+"""
 
 
 A = TypeVar("A", bound=NDArray[Any])

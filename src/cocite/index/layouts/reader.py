@@ -431,8 +431,8 @@ LAYOUTS = {
     "text": ("rows", "reader:TEXT", "words:TextBuilder", "reader:WordsReader"),
     "trees": ("trees", "format:TREES", "build:TreesBuilder", "reader:TreeReader"),
 }
-"""Layouts: folder, then format, builder and reader as ``module:class``. Without a reader, each
-measure specifies one.
+"""The folder of each layout, and its format, builder and reader as ``module:class``. For a layout
+without a reader, each measure specifies one.
 """
 _DRAWN = {
     "features": "on_the_fly:OnTheFlyPageSimReader",

@@ -219,7 +219,9 @@ _FEW = 10
 def each_with_progress(
     progress: Progress, sources: Sequence[Source]
 ) -> Iterator[tuple[Source, Progress]]:
-    """Yield sources with their progress callbacks: a stage for each if few, else one for all."""
+    """Yield sources with progress callbacks. Up to _FEW sources are separate stages; more than
+    that share one stage.
+    """
     if len(sources) <= _FEW:
         yield from ((source, progress) for source in sources)
         return

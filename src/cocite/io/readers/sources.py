@@ -420,7 +420,7 @@ def unpack_errors() -> tuple[type[Exception], ...]:
 
 
 def _pair(name: str) -> list[str]:
-    """Return [NAME.graph] if that and NAME.properties exist, else []."""
+    """Return [NAME.graph] if both NAME.graph and NAME.properties exist, else []."""
     both = [name + ".graph", name + ".properties"]
     return both[:1] if all(map(os.path.isfile, both)) else []
 

@@ -207,7 +207,7 @@ _SECONDS = 2.0
 _STRATA, _STRATUM = 160, 6
 _LONG, _FEW_LEFT = (24, 128), 10
 """Count and size of the longer strata. They are used if a batch has more than _FEW_LEFT times as
-many nodes.
+many nodes left as these strata contain.
 """
 _FIRST = 6
 """Maximum number of nodes in the untimed warm-up run."""

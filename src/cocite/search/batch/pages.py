@@ -91,7 +91,7 @@ class Output(ABC):
 
     kind: str
     label = ""
-    """The name in messages; "" for the path."""
+    """The output's name in messages. If "", messages use its path."""
     memory = 0
     """Bytes of memory for writing, independent of the output's size."""
     twice = False

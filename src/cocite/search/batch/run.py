@@ -458,8 +458,8 @@ _WINDOW = 256
 
 
 class HitStream:
-    """A batch to a stream: ``HitStream(index, k, kind="csv").run(file)``; options as for
-    :class:`Batch`.
+    """A batch that writes to a stream: ``HitStream(index, k, kind="csv").run(file)``. The options
+    are those of :class:`Batch`.
 
     Nodes are queried in the given order. Nothing is stored, so a stream cannot resume.
 

@@ -134,7 +134,7 @@ class PageState:
 
 
 def outward(name: str) -> str | None:
-    """Return the name if it can be a link target, an http or https URL as written, else None."""
+    """Return the name if, as written, it is an http or https URL to link to; else None."""
     if not name.lower().startswith(("http://", "https://")) or len(name) > _LONGEST:
         return None
     if not name.isprintable() or any(sign.isspace() or sign in '"<>\\^`{|}' for sign in name):

@@ -38,7 +38,7 @@ from cocite.storage import Entry
 _PIECE = 8 << 20
 """Bytes to read and write at a time."""
 _PILOT, _WINDOW = 1 << 20, 1 << 18
-"""Bytes of links that the pilot transposes, and number of target nodes; it needs at most 13 MB."""
+"""Bytes of links, and number of target nodes, for the pilot, which needs at most 13 MB."""
 
 
 class LinksBuilder(WholeBuilder):

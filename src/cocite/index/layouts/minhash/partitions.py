@@ -34,7 +34,7 @@ from cocite.resources import Resources
 _AHEAD = 2
 """Number of samples to lay out at a time."""
 _LAID_OUT = 24
-"""Bytes per node per ring for a sample during layout, for pairs, groups and cells."""
+"""Bytes for pairs, groups and cells, per node and ring of each sample that is laid out."""
 _WORD = 32
 
 

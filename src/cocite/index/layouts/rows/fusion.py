@@ -63,10 +63,10 @@ from cocite.storage import Entry, disk, staged_file
 RESTART = 0.15
 STAGES = 1e-3, 3e-4, 1e-4, 3e-5
 LAST_STAGE, SMALL = 1e-5, 1e5
-"""An additional stage for graphs whose total degree (or link weight, from both ends) is less."""
+"""An additional stage, for a total degree (or link weight, from both ends) of less than SMALL."""
 ODD, PROBES, _PROBE_STAGES = 0.25, 400, 3
 """Weight of walks with an odd number of steps in graphs whose links join similar nodes; number of
-links that decide whether they do, and stages of the pushes from their ends.
+links that are tested for this, and number of stages of the pushes from their ends.
 """
 _PROBED, _CODES = 100, 255.0
 """Maximum entries per row of the pushes from PROBES, and the largest quantized value (*code*)."""
@@ -74,7 +74,7 @@ _PROBED, _CODES = 100, 255.0
 _NODE, _THREAD, _OLD = 56, 40, 24
 """Bytes per node: for the build, for each thread, and for retained rows."""
 _LEAST, _BUFFERS = 30 << 20, 4 << 20
-"""Minimum bytes of a build in addition to its nodes, and bytes of buffers and modules."""
+"""Minimum bytes of a build in addition to those per node, and bytes of buffers and modules."""
 _STEP, _FEW = 256, 16
 """Number of nodes whose rows a worker makes at a time, in general and while streaming, where every
 read maps more of a file.

@@ -55,7 +55,9 @@ _NODE, _TURNED_NODE = 40, 16
 _LEAST_LINKS = 24 << 20
 _MOST_SOURCES = 256
 _ROWS = 8
-"""Rows of truncated features, by hops left; with a larger radius, the last row covers the rest."""
+"""Maximum number of rows of truncated features, one for each number of remaining hops. If the
+radius is larger, the last row covers the rest.
+"""
 _PASSES, _LITTLE = 64, 1e-6
 """Maximum number of times that the last row is passed on, and fraction of a page's average loss at
 which the loop ends.

@@ -159,7 +159,7 @@ def both_by_time(worth: MeetingWeights) -> Floats:
 
 
 _ALONE, _TOGETHER = 64, 256
-"""Maximum number of nodes that one kernel call answers: one by one, or with shared sums."""
+"""Maximum number of nodes per kernel call: answered one by one, and with shared sums."""
 _TRIED_SAMPLES = 8
 """Approximate number of samples for testing whether sharing sums is faster."""
 _PATIENCE, _MOST_WAITS = 4, 15

@@ -113,7 +113,7 @@ _NAMES = ("id", "name", "node", "url", "title", "page")
 
 
 def _read_lines(job: Job) -> Read:
-    """Read links or node names; from lists of targets, also nodes and titles."""
+    """Read links or node names. Lists of targets also provide nodes and titles."""
     columns: _Columns | None = None
     unnamed, lists = 0, False
     with LinkWriter(job, weighted=bool(job.options.weight) and job.wanted == 2) as out:
