@@ -35,6 +35,8 @@ from cocite.measures.ppr import DAMPING, FARTHER, MAX_EDGES, MIN_RESULTS, TOLERA
 
 _SLICE = 20_000_000
 """Links to read between interruption checks, in about 60 ms."""
+Reached = tuple[int, float]
+"""(Number of nodes with scores, error bound) of a push."""
 
 
 class Pushed(LinksReader):
@@ -82,11 +84,8 @@ class Pushed(LinksReader):
         scratch.scores[node, 0] = 0.0
         self.settle_exact(scratch, count)
 
-    def _push(self, node: int, settings: PartSettings, scratch: QueryScratch) -> tuple[int, float]:
-        """Write scores to ``scratch.scores[:, 0]``, for the nodes ``scratch.used[:count]``.
-
-        Returns (count, error bound).
-        """
+    def _push(self, node: int, settings: PartSettings, scratch: QueryScratch) -> Reached:
+        """Write scores to ``scratch.scores[:, 0]``, for the nodes ``scratch.used[:count]``."""
         return self._finished(scratch, self._pushed(node, settings, scratch), settings)
 
     @abstractmethod
@@ -96,10 +95,8 @@ class Pushed(LinksReader):
         """
 
     @abstractmethod
-    def _finished(
-        self, scratch: QueryScratch, state: Floats, settings: PartSettings
-    ) -> tuple[int, float]:
-        """Convert estimates to grains; returns (count, error bound)."""
+    def _finished(self, scratch: QueryScratch, state: Floats, settings: PartSettings) -> Reached:
+        """Convert estimates to grains."""
 
     def _begun(
         self,
@@ -145,9 +142,7 @@ class PushReader(Pushed):
     def _pushed(self, node: int, settings: PartSettings, scratch: QueryScratch) -> Floats:
         return self._begun(node, settings[DAMPING], settings[TOLERANCE], None, scratch)
 
-    def _finished(
-        self, scratch: QueryScratch, state: Floats, settings: PartSettings
-    ) -> tuple[int, float]:
+    def _finished(self, scratch: QueryScratch, state: Floats, settings: PartSettings) -> Reached:
         bound = float(push.finish(scratch.scores, scratch.used, state))
         return int(state[push.REACHED]), bound
 
@@ -204,7 +199,7 @@ class ProximityReader(Pushed):
         slack[others == node] = 0.0
         return slack
 
-    def _push(self, node: int, settings: PartSettings, scratch: QueryScratch) -> tuple[int, float]:
+    def _push(self, node: int, settings: PartSettings, scratch: QueryScratch) -> Reached:
         count, bound = super()._push(node, settings, scratch)
         latest = self._latest
         latest.asked = ()  # invalid until complete
@@ -221,9 +216,7 @@ class ProximityReader(Pushed):
         self._check(push.spread(*self._links, reach, *found))
         return state
 
-    def _finished(
-        self, scratch: QueryScratch, state: Floats, settings: PartSettings
-    ) -> tuple[int, float]:
+    def _finished(self, scratch: QueryScratch, state: Floats, settings: PartSettings) -> Reached:
         """Convert estimates to grains; returns (count, error bound over sqrt(d))."""
         values, used, count = scratch.scores, scratch.used, int(state[push.REACHED])
         if self._degrees[used[0]] == 0:  # no links

@@ -14,7 +14,6 @@ suffices.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -298,15 +297,6 @@ def _letter(sample: int, letters: MemorySpool, bucket: int) -> Message:
     return pack([(sample, TOKENS, letters.take(bucket))])
 
 
-@dataclass
-class _LaidOut:
-    """Handles to a sample's results during layout."""
-
-    members: Any
-    sent: list[Any]
-    places: list[list[Any]]  # by range, from each block
-
-
 class BlocksMaker(PartitionMaker):
     """Makes blobs of trees on a partitioned graph."""
 
@@ -328,35 +318,35 @@ class BlocksMaker(PartitionMaker):
         """Draw the walks of all samples."""
         self._live = self._walk.walk(samples)
 
-    def ask(self, sample: int) -> _LaidOut:
-        """Start laying out a sample, block by block, each as soon as possible."""
+    def ask(self, sample: int) -> tuple[Any, list[Any], list[list[Any]]]:
+        """Start laying out a sample, block by block, each as soon as possible. Return handles to
+        the member count, the bytes sent, and the rows of each range from each block.
+        """
         crew, blocks = self.crew, self.crew.size
         received: list[list[Any]] = [[] for _ in range(blocks)]
-        found = _LaidOut(0, [], [[] for _ in range(self._ranges)])
+        cursor, sent, places = 0, list[Any](), [list[Any]() for _ in range(self._ranges)]
         for block in range(blocks):
             behind = blocks - 1 - block
-            given = sample, found.members, *received[block]
-            answers = 2 + behind + self._ranges
-            cursor, sent, *rest = crew.call(block, "lay_out", *given, answers=answers)
-            found.members = cursor
-            found.sent.append(sent)
+            given, answers = (sample, cursor, *received[block]), 2 + behind + self._ranges
+            cursor, size, *rest = crew.call(block, "lay_out", *given, answers=answers)
+            sent.append(size)
             for other, parcel in enumerate(rest[:behind], block + 1):
                 received[other].append(parcel)
             for number, parcel in enumerate(rest[behind:]):
-                found.places[number].append(parcel)
-        return found
+                places[number].append(parcel)
+        return cursor, sent, places
 
-    def put_together(self, sample: int, asked: _LaidOut) -> Blob:
+    def put_together(self, sample: int, asked: tuple[Any, list[Any], list[list[Any]]]) -> Blob:
         """Collect and write the ranges in order."""
-        crew = self.crew
-        members = int(crew.take([asked.members])[0])
+        crew, (cursor, sent, places) = self.crew, asked
+        members = int(crew.take([cursor])[0])
         parts = [
-            crew.call(number, "collect", sample, members, *places)[0]
-            for number, places in enumerate(asked.places)
+            crew.call(number, "collect", sample, members, *rows)[0]
+            for number, rows in enumerate(places)
         ]
         pieces = (crew.take([part])[0] for part in parts)
         blob = self.written(pieces, members, self._live[sample])
-        self._trees += sum(crew.take(asked.sent))
+        self._trees += sum(crew.take(sent))
         return blob
 
 
