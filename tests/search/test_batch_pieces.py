@@ -20,7 +20,7 @@ from cocite.cli.main import main
 from cocite.constants import Ids
 from cocite.errors import ResourceError
 from cocite.options.query import DEFAULT_K
-from cocite.search.batch import estimate, pages, pieces
+from cocite.search.batch import estimate, pieces
 from cocite.search.batch.pieces import BatchHits, PieceRecord, Question, piece_of
 from cocite.search.batch.run import Batch, plan_related_all
 from cocite.search.source import find_graph
@@ -141,7 +141,7 @@ def test_rows_and_size_are_stated(index: Index, tmp_path: Path, measure: str, ki
 def clock(monkeypatch: pytest.MonkeyPatch) -> ThreadClock:
     """The time that answers take; writing them takes none."""
     found = ThreadClock()
-    for module in (pieces, pages, estimate):
+    for module in (pieces, estimate):
         monkeypatch.setattr(module, "time", found)
     return found
 

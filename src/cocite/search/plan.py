@@ -19,11 +19,11 @@ from __future__ import annotations
 import math
 import os
 import re
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 from cocite.errors import ResourceError, UsageError
@@ -366,25 +366,33 @@ def _estimated(
     the estimated build, which has two samples per thread.
     """
     count = None if options.samples is None else 2 * means.threads
+    few = options if count is None else _with_samples(options, count)
     try:
-        folder = tempfile.mkdtemp(prefix="cocite-plan-", dir=scratch)
+        with (
+            scratch_folder(scratch) as folder,
+            IndexBuild(graph, folder / "index", few, means) as work,
+        ):
+            parts, names = [part.estimate() for part in work.parts], work.name_bytes
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt from None  # without the note on resuming a build
+    fits = [part.fit for part in parts if part.fit is not None]
+    fit = max(fits, key=lambda fit: fit.memory, default=MemoryPlan(0, 1, ()))
+    size, seconds = sum(part.bytes for part in parts), sum(part.seconds for part in parts)
+    return Costs(names, size / (count or 1), seconds / (count or 1), fit), seconds
+
+
+@contextmanager
+def scratch_folder(scratch: str | os.PathLike[str] | None) -> Iterator[Path]:
+    """Create a temporary directory in ``scratch``; raises :class:`ResourceError`."""
+    try:
+        made = TemporaryDirectory(prefix="cocite-plan-", dir=scratch, ignore_cleanup_errors=True)
     except OSError as error:
         raise ResourceError(
             f"cannot create a temporary directory for the estimate: {error}. Choose another "
             "directory with --scratch (scratch=...)"
         ) from error
-    try:
-        few = options if count is None else _with_samples(options, count)
-        with IndexBuild(graph, Path(folder) / "index", few, means) as work:
-            parts, names = [part.estimate() for part in work.parts], work.name_bytes
-    except KeyboardInterrupt:
-        raise KeyboardInterrupt from None  # without the note on resuming a build
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    fits = [part.fit for part in parts if part.fit is not None]
-    fit = max(fits, key=lambda fit: fit.memory, default=MemoryPlan(0, 1, ()))
-    size, seconds = sum(part.bytes for part in parts), sum(part.seconds for part in parts)
-    return Costs(names, size / (count or 1), seconds / (count or 1), fit), seconds
+    with made as folder:
+        yield Path(folder)
 
 
 def _with_samples(options: BuildOptions, samples: int) -> BuildOptions:

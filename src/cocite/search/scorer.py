@@ -28,13 +28,7 @@ from cocite.deadline import check
 from cocite.errors import UsageError
 from cocite.graph.names import Names
 from cocite.index import StoredIndex
-from cocite.index.layouts.reader import (
-    QueryScratch,
-    Reader,
-    SampledReader,
-    borrowed,
-    reader_of,
-)
+from cocite.index.layouts.reader import QueryScratch, Reader, SampledReader, borrowed, reader_of
 from cocite.measures import PartSettings, WholeSettings
 from cocite.measures.settings import EVIDENCE
 from cocite.options.query import FilterOptions

@@ -30,13 +30,7 @@ from cocite.graph.names import Names
 from cocite.index import StoredIndex
 from cocite.index.layouts.part import DamagedShard
 from cocite.measures import WholeSettings
-from cocite.options.query import (
-    DEFAULT_INTERVAL,
-    DEFAULT_ORDER,
-    ORDERS,
-    QueryOptions,
-    ScoreOptions,
-)
+from cocite.options.query import DEFAULT_INTERVAL, DEFAULT_ORDER, ORDERS, QueryOptions, ScoreOptions
 from cocite.resources import Resources
 from cocite.search.hits import Hit, Hits, Score, scores_of
 from cocite.search.scorer import NO_BETS, ROUNDING, Filter, Nodes, ScoreQuery, Scorer, wealth_at
@@ -288,16 +282,19 @@ class Searcher:
         """Return how far to refine; None for not at all. Raises :class:`UsageError`."""
         if not options.refined:
             return None
-        from cocite.search.refine.candidates import Level
+        from cocite.search.evidence import refuse_evidence
+        from cocite.search.refine.candidates import DEFAULT_TARGET, Level
 
-        how = options.target_error, options.confidence
-        level = Level.of_query(self.stored, settings, *how, above)
+        if self.stored.drafted:
+            raise UsageError("refined answers need a page of the graph, not a draft: omit refine")
+        refuse_evidence(self.stored.parts, settings)
         if options.interval != DEFAULT_INTERVAL and self.refiner:
             raise UsageError(
                 f"refined answers compute their own intervals, without {options.interval}: omit "
                 "--interval (interval=...)"
             )
-        return level
+        target = DEFAULT_TARGET if options.target_error is None else options.target_error
+        return Level(target, options.confidence, above)
 
     # -- lists ---------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Event
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,7 @@ from cocite.index.layouts.reader import NODE_SCRATCH
 from cocite.options.query import QueryOptions
 from cocite.resources import checked_threads, format_least, resident, short_of
 from cocite.results import Document
-from cocite.search.batch.pages import Output, OutputPages, timed_trial
+from cocite.search.batch.pages import Output, OutputPages
 from cocite.search.batch.pieces import (
     Piece,
     PieceRecord,
@@ -278,10 +278,10 @@ def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) 
     asked = sum(piece.size for piece in pieces)
     relating = left * sum(piece.seconds for piece in timed) / work.threads
     relating /= sum(piece.size for piece in timed)
-    sample = _written(work, output, pieces, kept.folder)
-    hits = int(kept.rows().counts.sum()) + round(sample.rows / asked * left)
-    written = sample.bytes + sample.bytes_a_row * max(0, hits - sample.rows)
-    found = plan_of(work, output, hits, relating + sample.seconds_a_row * hits, written)
+    rows, row_seconds, size, row_bytes = _written(work, output, pieces, kept.folder)
+    hits = int(kept.rows().counts.sum()) + round(rows / asked * left)
+    written = size + row_bytes * max(0, hits - rows)
+    found = plan_of(work, output, hits, relating + row_seconds * hits, written)
     return replace(found, sampled=asked)
 
 
@@ -318,27 +318,22 @@ def plan_of(work: Work, output: Output, hits: int, seconds: float, size: float) 
     )
 
 
-class _Sample(NamedTuple):
-    """Measurements of a trial output, and marginal costs per row."""
-
-    rows: int
-    seconds_a_row: float
-    bytes: int
-    bytes_a_row: float
-
-
-def _written(work: Work, output: Output, pieces: list[Piece], folder: Path) -> _Sample:
+def _written(
+    work: Work, output: Output, pieces: list[Piece], folder: Path
+) -> tuple[int, float, int, float]:
+    """Return the rows of a trial output, seconds per further row, bytes, and bytes per further
+    row.
+    """
     rows = rows_of(pieces, work.nodes, work.words)
     asked = np.sort(np.concatenate([np.arange(p.begin, p.begin + p.size) for p in pieces]))
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         some = [work.pages(rows, part) for part in (asked[:0], asked[::2], asked)]
-        (_, base), (half, _), (size, seconds) = (
-            timed_trial(output, pages, Path(scratch)) for pages in some
-        )
+
+        def trial(pages: OutputPages) -> tuple[int, float]:
+            began = time.perf_counter()
+            return output.trial([pages], Path(scratch)), time.perf_counter() - began
+
+        (_, base), (half, _), (size, seconds) = map(trial, some)
     few, count = (pages.related.size for pages in some[1:])
-    return _Sample(
-        count,
-        max(0.0, seconds - base) / max(1, count),
-        size,
-        max(0, size - half) / max(1, count - few),
-    )
+    each = max(0.0, seconds - base) / max(1, count)
+    return count, each, size, max(0, size - half) / max(1, count - few)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -124,9 +123,3 @@ class Output(ABC):
     def text(self, pages: OutputPages, first: bool) -> bytes:
         """Format pages as text, with a header if they are the ``first``."""
         raise NotImplementedError
-
-
-def timed_trial(output: Output, pages: OutputPages, scratch: Path) -> tuple[int, float]:
-    """Return the number of bytes, and the seconds taken to write them."""
-    began = time.perf_counter()
-    return output.trial([pages], scratch), time.perf_counter() - began

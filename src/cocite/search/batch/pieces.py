@@ -19,6 +19,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
+from functools import lru_cache, partial
 from pathlib import Path
 from threading import Event
 from typing import Any, NamedTuple, Self
@@ -239,7 +240,7 @@ class Question:
             self._levels.append(options.min_confidence)
         self.refined = level is not None
         self.facts = self._facts(asked)
-        self._latest: tuple[tuple[str, str], tuple[Ids, ...]] = ("", ""), ()
+        self._pages_of = lru_cache(1)(partial(pages_of, index.nodes))
 
     def _facts(self, k: int) -> dict[str, object]:
         """Return everything that answers depend on, except the index."""
@@ -287,7 +288,8 @@ class Question:
         index, options = self.index, self._query.options
         chosen = self._filter.on_side_of(index.nodes, node)
         if options.exclude_same_site:
-            chosen = replace(chosen, never=chosen.never + self._site(node))
+            site = site_of(index.nodes.stored.name(node))
+            chosen = replace(chosen, never=(*chosen.never, *self._pages_of(site)))
         found = index.listed((node,), self._query, chosen, self._settings, self._levels)
         columns = [found.scores, found.errors, *(found.ends[0] if self.intervals else ())]
         ids, numbers = found.ids[: self.k], np.array(columns)[:, : self.k].T
@@ -295,11 +297,3 @@ class Question:
             return BatchHits(ids, numbers)
         sure = found.ends[-1][0][: self.k] > chosen.min_score
         return BatchHits(ids[sure], numbers[sure])
-
-    def _site(self, node: int) -> tuple[Ids, ...]:
-        names = self.index.nodes
-        site = site_of(names.stored.name(node))
-        latest = self._latest
-        if latest[0] != site:
-            self._latest = latest = site, tuple(pages_of(names, site))
-        return latest[1]

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing
@@ -26,7 +25,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Self
 
 import xxhash
 
-from cocite.errors import ClusterError, ResourceError, UsageError
+from cocite.errors import ClusterError, UsageError
 from cocite.graph import Graph
 from cocite.index import StoredIndex
 from cocite.index.layouts.part import DamagedShard
@@ -434,22 +433,19 @@ def plan_related_all(
     ResourceError
         If there is no space for the sample.
     """
-    try:
-        made = tempfile.TemporaryDirectory(prefix="cocite-plan-", dir=scratch)
-    except OSError as error:
-        raise ResourceError(
-            f"cannot create a temporary directory for the estimate: {error}. Choose another "
-            "directory with --scratch (scratch=...)"
-        ) from error
-    with made as folder:
-        began = time.perf_counter()
-        with Batch(index, Path(folder) / "all", k, kind=kind, **options) as batch:
-            found = batch.estimate(progress)
-            if found is not None:
-                return found
-            report = batch.run()
-            took = time.perf_counter() - began
-            return plan_of(batch.work, batch.output, report.rows, took, report.bytes or 0)
+    from cocite.search.plan import scratch_folder
+
+    began = time.perf_counter()
+    with (
+        scratch_folder(scratch) as folder,
+        Batch(index, folder / "all", k, kind=kind, **options) as batch,
+    ):
+        found = batch.estimate(progress)
+        if found is not None:
+            return found
+        report = batch.run()
+        took = time.perf_counter() - began
+        return plan_of(batch.work, batch.output, report.rows, took, report.bytes or 0)
 
 
 DEFAULT_STREAM = "jsonl"

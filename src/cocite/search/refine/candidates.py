@@ -39,7 +39,6 @@ from cocite.index.layouts.trees.replay import part_mover
 from cocite.measures import DECAY, LENGTH, MEETING_WEIGHT, WholeSettings
 from cocite.options import opposite
 from cocite.resources import Resources
-from cocite.search.evidence import refuse_evidence
 from cocite.search.hits import scores_of
 from cocite.search.intervals import counted_ends
 from cocite.search.scorer import ScoreQuery, Scorer
@@ -48,8 +47,7 @@ from cocite.search.source import GivenGraph, checked_graph
 DEFAULT_TARGET = 0.001
 
 
-@dataclass(frozen=True)
-class Level:
+class Level(NamedTuple):
     """How far to refine: the target error, the confidence of intervals, and the confidence with
     which hits must exceed ``min_score``; None if not required.
     """
@@ -57,21 +55,6 @@ class Level:
     target: float
     confidence: float
     above: float | None = None
-
-    @classmethod
-    def of_query(
-        cls,
-        stored: StoredIndex,
-        settings: WholeSettings,
-        target: float | None,
-        confidence: float,
-        above: float | None = None,
-    ) -> Level:
-        """Create a query's level; raises :class:`UsageError` if the query cannot be refined."""
-        if stored.drafted:
-            raise UsageError("refined answers need a page of the graph, not a draft: omit refine")
-        refuse_evidence(stored.parts, settings)
-        return cls(DEFAULT_TARGET if target is None else target, confidence, above)
 
 
 class Refined(NamedTuple):

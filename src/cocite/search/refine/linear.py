@@ -18,8 +18,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -64,14 +64,6 @@ _SHARPER = 8.0
 _ENTRIES = 1 << 16
 
 
-@dataclass(frozen=True)
-class LinearRow:
-    """What may be missing from a row of scores, and the number of links read."""
-
-    bound: float
-    links: int
-
-
 class Linear:
     """Computes rows of SimRank scores in one direction. Thread-safe."""
 
@@ -85,9 +77,9 @@ class Linear:
 
     def add_row(
         self, node: int, target: float, most_links: int, weight: float, scratch: QueryScratch
-    ) -> LinearRow:
-        """Add all nodes' scores for ``node``, times ``weight``, to the totals. The error is at most
-        ``target`` if ``most_links`` links suffice.
+    ) -> float:
+        """Add all nodes' scores for ``node``, times ``weight``, to the totals; return what may be
+        missing from a score, at most ``target`` if ``most_links`` links suffice.
         """
         from cocite.kernels import linear
 
@@ -108,7 +100,7 @@ class Linear:
                 if linear.in_vain(self._rows, threshold, target):
                     break
                 threshold /= max(_SHARPER / 4, min(_SHARPER * 8, (bound / target) ** 2))
-            here, size, more, read = linear.backward(
+            here, size, more, _ = linear.backward(
                 self._rows, self._columns, table, level, decay, target * _LEFT_OUT, lent.space
             )
             scratch.have = int(
@@ -123,7 +115,7 @@ class Linear:
                     scratch.have,
                 )
             )
-        return LinearRow(bound + more, links + read)
+        return float(bound + more)
 
 
 class _Lent:
@@ -210,8 +202,8 @@ class LinearRefiner(Refiner):
         bound, low, high = 0.0, 0.0, 0.0
         for number, part in enumerate(self._stored.parts):
             linear = self.linear(number, decay_of(part, settings))
-            row = linear.add_row(node, target, _MOST_LINKS, part.weight, scratch)
-            bound += part.weight * row.bound
+            missing = linear.add_row(node, target, _MOST_LINKS, part.weight, scratch)
+            bound += part.weight * missing
             low, high = min(low, linear.diagonal.low), max(high, linear.diagonal.high)
         touched = scratch.touched[: scratch.have]
         most = np.rint(most_of(self._stored, settings) * GRAINS)
@@ -311,29 +303,18 @@ class NeighborhoodRefiner(CandidateRefiner):
         from cocite.kernels.push import TOO_MANY, reachable
 
         links, _ = self.ends(reader.part.direction)
-        offsets, neighbors = links.offsets, links.neighbors
+        count = partial(reachable, links.offsets, links.neighbors)
         mine, theirs = (np.zeros(links.nodes, np.uint8) for _ in range(2))
         scratch = np.empty(links.nodes, np.uint32)
         own, other = (np.zeros((reader.length, 2), np.int64) for _ in range(2))
         found = np.full((len(ids), reader.length), np.nan)
         nobody = np.empty(0, np.uint8)
-        left = most - reachable(
-            offsets, neighbors, np.int64(node), nobody, mine, scratch, np.int64(most), own
-        )
+        left = most - count(np.int64(node), nobody, mine, scratch, np.int64(most), own)
         if left > most:
             return found
         for row, candidate in enumerate(ids):
             check()
-            read = reachable(
-                offsets,
-                neighbors,
-                np.int64(candidate),
-                mine,
-                theirs,
-                scratch,
-                np.int64(left),
-                other,
-            )
+            read = count(np.int64(candidate), mine, theirs, scratch, np.int64(left), other)
             if read == TOO_MANY:
                 break
             left -= read
