@@ -52,7 +52,6 @@ from cocite.server.replies import (
     packed,
     problem_reply,
     reply,
-    reply_packed,
 )
 from cocite.server.requests import Values, pairs_of, texts_in
 from cocite.server.service import Packed, Problem, ServedQuery, Service, encoded
@@ -269,7 +268,7 @@ async def _answered(service: Service, request: Request) -> Response:
         body, how, more = found
         following = _next(service, query, values) if more else None
         headers = {} if following is None else {"Link": following}
-        return reply_packed(service, body, how, JSON, asking, headers)
+        return reply(service, (body, how), JSON, asking, headers)
 
 
 def _next(service: Service, query: bytes, values: Values) -> str | None:
@@ -325,7 +324,7 @@ async def _draft(service: Service, request: Request) -> Response:
     values = await _posted(service, request)
     with service.serving("draft", values) as asking:
         body = await service.ask("draft", values, asking, encoded)
-        return reply(service, request, body, headers={"Cocite-Index": asking.name})
+        return reply(service, packed(body, coding(request)), headers={"Cocite-Index": asking.name})
 
 
 async def _batch(service: Service, request: Request) -> Response:
@@ -337,7 +336,7 @@ async def _batch(service: Service, request: Request) -> Response:
         async for lines in service.ask_each(values, asking):
             pieces += lines
         body = b'{"answers":[' + b",".join(pieces) + b"]}"
-        return reply(service, request, body, JSON, asking)
+        return reply(service, packed(body, coding(request)), JSON, asking)
 
 
 async def _links(service: Service, request: Request) -> Response:
@@ -357,7 +356,7 @@ async def _links(service: Service, request: Request) -> Response:
         took = await service.done(work, adapts=False)
         service.metrics.links.labels(asking.name).inc(took.links)
         body = msgspec.json.encode({"index": asking.name, **took._asdict()})
-        return reply(service, request, body, headers={"Cocite-Index": asking.name})
+        return reply(service, packed(body, coding(request)), headers={"Cocite-Index": asking.name})
 
 
 async def _streamed(service: Service, values: Values, asking: ServedQuery) -> Response:
@@ -385,7 +384,7 @@ async def _streamed(service: Service, values: Values, asking: ServedQuery) -> Re
 async def _indexes(service: Service, request: Request) -> Response:
     service.operations["indexes"].from_query(request.query_params.multi_items())
     body = msgspec.json.encode({"indexes": service.indexes()})
-    return reply(service, request, body)
+    return reply(service, packed(body, coding(request)))
 
 
 async def _openapi(document: bytes, service: Service, request: Request) -> Response:
@@ -393,12 +392,12 @@ async def _openapi(document: bytes, service: Service, request: Request) -> Respo
     headers = {"Cache-Control": "no-cache", "ETag": tag}
     if tag in request.headers.get("if-none-match", ""):
         return Response(b"", 304, caching(service, None) | headers)
-    return reply(service, request, document, headers=headers)
+    return reply(service, packed(document, coding(request)), headers=headers)
 
 
 async def _metrics(service: Service, request: Request) -> Response:
     service.gauge()
-    return reply(service, request, service.metrics.text(), CONTENT_TYPE)
+    return reply(service, packed(service.metrics.text(), coding(request)), CONTENT_TYPE)
 
 
 async def _probe(service: Service, request: Request) -> Response:

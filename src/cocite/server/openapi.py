@@ -172,9 +172,4 @@ def _plain(path: str, text: str) -> dict[str, Any]:
     responses = {"200": {"description": f"{text}.", "content": schema}}
     if path == "/readyz":
         responses["503"] = {"description": "The server is shutting down.", "content": schema}
-    return {
-        "operationId": path.strip("/"),
-        "summary": text,
-        "security": [],
-        "responses": responses,
-    }
+    return {"operationId": path.strip("/"), "summary": text, "security": [], "responses": responses}

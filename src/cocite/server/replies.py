@@ -88,27 +88,14 @@ def caching(service: Service, asking: ServedQuery | None) -> dict[str, str]:
 
 def reply(
     service: Service,
-    request: Request,
-    body: bytes,
+    content: tuple[bytes, str | None],
     media: str = JSON,
     asking: ServedQuery | None = None,
     headers: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> Response:
-    """Create a response, compressed as the client prefers."""
-    return reply_packed(service, *packed(body, coding(request)), media, asking, headers, status)
-
-
-def reply_packed(
-    service: Service,
-    body: bytes,
-    how: str | None,
-    media: str = JSON,
-    asking: ServedQuery | None = None,
-    headers: Mapping[str, str] | None = None,
-    status: int = 200,
-) -> Response:
-    """Create a response with a body encoded with ``how``, None for plain."""
+    """Create a response with a body and its encoding, from :func:`packed`."""
+    body, how = content
     fields: dict[str, Any] = caching(service, asking) | dict(headers or {})
     if how is not None:
         fields["Content-Encoding"] = how

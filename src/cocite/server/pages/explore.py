@@ -35,7 +35,7 @@ from cocite.server.pages.front import front_page, surprise
 from cocite.server.pages.page import frame, refused_page, related, sent
 from cocite.server.pages.reasons import reasons_of
 from cocite.server.pages.view import PageState
-from cocite.server.replies import Handler, coding, guarded, packed, reply, reply_packed
+from cocite.server.replies import Handler, coding, guarded, packed, reply
 from cocite.server.requests import SETTINGS, Operation, Parameter, pairs_of, stored
 from cocite.server.results import SEARCHED, DraftDocument
 from cocite.server.service import KINDS, problem_of
@@ -203,7 +203,7 @@ async def _map(service: Service, request: Request) -> Response:
             if asking.fixed:
                 service.cache.add(key, found)
         headers = {"Content-Security-Policy": view.policy(service)}
-        return reply_packed(service, *found[:2], view.HTML, asking, headers)
+        return reply(service, found[:2], view.HTML, asking, headers)
 
 
 def _draw(
@@ -285,7 +285,8 @@ async def _csv(service: Service, request: Request) -> Response:
     with service.serving("related", values) as asking:
         body = await service.ask("related", values, asking, table)
         named = {"Content-Disposition": 'attachment; filename="related.csv"'}
-        return reply(service, request, body, "text/csv; charset=utf-8", asking, named)
+        content = packed(body, coding(request))
+        return reply(service, content, "text/csv; charset=utf-8", asking, named)
 
 
 # -- embed -------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from cocite.search.results import RelatedDocument
 from cocite.server.pages.view import HTML, PageState, filled, outward, policy
-from cocite.server.replies import caching, reply
+from cocite.server.replies import caching, coding, packed, reply
 from cocite.server.requests import Values
 from cocite.server.service import KINDS, Problem
 
@@ -66,7 +66,7 @@ def sent(
     extra = {"Content-Security-Policy": policy(service), "ETag": tag, **(headers or {})}
     if status == 200 and tag in request.headers.get("if-none-match", ""):
         return Response(b"", 304, caching(service, asking) | extra)
-    return reply(service, request, body, HTML, asking, extra, status)
+    return reply(service, packed(body, coding(request)), HTML, asking, extra, status)
 
 
 def refused_page(service: Service, problem: Problem) -> Response:
