@@ -25,13 +25,13 @@ from cocite.errors import InputError, UsageError
 from cocite.measures import MEASURES, MEETING_WEIGHT, Measure
 from cocite.options import NodeNames, Option, Options
 from cocite.options.build import ExistingPath, Sample
+from cocite.options.common import OutputOptions
 from cocite.options.query import RanksFile
 from cocite.resources import parse_size
 
 if TYPE_CHECKING:
     from cocite.graph.partitions import BlockedGraph
     from cocite.io.writers import Target, Types
-    from cocite.options.common import OutputOptions
 
 
 Command = Callable[..., Any]
@@ -238,6 +238,13 @@ def is_set(parameter: str) -> bool:
 
 
 # -- outputs -------------------------------------------------------------------------------------
+
+
+def outputs(text: str, kinds: Sequence[str], **changes: Any) -> Decorator:
+    """Give a command ``output``, for tables of ``kinds``; ``changes`` are as for :func:`takes`."""
+    output = {"text": text, **changes.pop("output", {})}
+    formats = {"choices": kinds, **changes.pop("output_format", {})}
+    return takes(OutputOptions, "output", output=output, output_format=formats, **changes)
 
 
 def target_for(

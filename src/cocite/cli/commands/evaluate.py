@@ -57,14 +57,10 @@ def _settings(
     metavar="NAME=VALUE",
     help="A setting of the measures, such as decay=0.1. Repeatable.",
 )
-@flags.takes(
-    OutputOptions,
-    "output",
-    output={
-        "text": "Write a report (.html), with its tables as .md and .csv files next to it; or a "
-        f"table with a row per figure ({or_of(TABLES)})."
-    },
-    output_format={"choices": ("html", *kinds_of(TABLES))},
+@flags.outputs(
+    "Write a report (.html), with its tables as .md and .csv files next to it; or a table with a "
+    f"row per figure ({or_of(TABLES)}).",
+    ("html", *kinds_of(TABLES)),
     overwrite={
         "text": "Replace the report and the files next to it, or the table. Symbolic links are "
         "refused."

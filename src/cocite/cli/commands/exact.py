@@ -50,15 +50,11 @@ class _RankRequest(NamedTuple):
 
 @click.command(cls=SectionedCommand)
 @click.argument("graph", metavar="GRAPH|LINKS")
-@flags.takes(
-    OutputOptions,
-    "output",
-    output={
-        "text": f"Where to write all ranks: {or_of(TABLES)} (node, rank), or {or_of(ARRAYS)} "
-        "(ranks in the order of node ids). With --score authorities or hubs: both scores. "
-        "With --trust: also trust and spam_mass."
-    },
-    output_format={"choices": kinds_of((*TABLES, *ARRAYS))},
+@flags.outputs(
+    f"Where to write all ranks: {or_of(TABLES)} (node, rank), or {or_of(ARRAYS)} (ranks in the "
+    "order of node ids). With --score authorities or hubs: both scores. With --trust: also trust "
+    "and spam_mass.",
+    kinds_of((*TABLES, *ARRAYS)),
 )
 @flags.takes(RankOptions, "options")
 @flags.resources
@@ -217,14 +213,10 @@ def _ranks_text(found: RankDocument) -> str:
 
 @click.command(cls=SectionedCommand)
 @click.argument("graph", metavar="GRAPH|LINKS")
-@flags.takes(
-    OutputOptions,
-    "output",
-    output={
-        "text": f"Where to write: {or_of(TABLES)} (node, other, score), or {or_of(ARRAYS)} (the "
-        "whole matrix, in the order of node ids)."
-    },
-    output_format={"choices": kinds_of((*TABLES, *ARRAYS))},
+@flags.outputs(
+    f"Where to write: {or_of(TABLES)} (node, other, score), or {or_of(ARRAYS)} (the whole matrix, "
+    "in the order of node ids).",
+    kinds_of((*TABLES, *ARRAYS)),
 )
 @flags.takes(AllPairsOptions, "options")
 @flags.resources

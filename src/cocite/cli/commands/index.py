@@ -222,11 +222,7 @@ def _list(found: MeasuresDocument) -> str:
     names = [measure.name for measure in found.measures]
     tables = (
         ("measure", "what it is", zip(names, (m.summary for m in found.measures), strict=True)),
-        (
-            "measure",
-            "build settings; query settings; layouts",
-            zip(names, settings, strict=True),
-        ),
+        ("measure", "build settings; query settings; layouts", zip(names, settings, strict=True)),
         ("layout", "minimum memory to build it", ((name, FLOORS[name]) for name in layouts)),
     )
     return "\n\n".join(
@@ -348,10 +344,7 @@ def _title(figures: Figures) -> str:
 def _column(figures: Figures, failure: float) -> dict[str, str]:
     from cocite.search.plan import PROMISES
 
-    rows = {
-        "on disk": format_size(figures.bytes),
-        "to build it": format_time(figures.seconds),
-    }
+    rows = {"on disk": format_size(figures.bytes), "to build it": format_time(figures.seconds)}
     for score, error in figures.stderr.items():
         rows[f"standard error of a score of {score:g}, at most"] = f"{error:.4f}"
     for name, delta in figures.delta.items():

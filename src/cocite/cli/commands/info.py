@@ -33,11 +33,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("path", metavar="GRAPH|INDEX|LINKS", required=False)
-@click.option(
-    "--cache",
-    is_flag=True,
-    help="Show the location and contents of the cache instead.",
-)
+@click.option("--cache", is_flag=True, help="Show the location and contents of the cache instead.")
 @flags.takes(SourceOptions, "source", only=("bipartite", "no_cache"))
 @flags.format
 def info(path: str | None, cache: bool, source: SourceOptions, show: output.Show) -> None:
@@ -309,11 +305,7 @@ _SIDE = {
 @click.command()
 @click.argument("path", metavar="GRAPH|INDEX|LINKS")
 @click.argument("text", metavar="[TEXT]", required=False)
-@click.option(
-    "--search",
-    metavar="TEXT",
-    help="The same as TEXT.",
-)
+@click.option("--search", metavar="TEXT", help="The same as TEXT.")
 @click.option(
     "--links",
     is_flag=True,

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from contextlib import ExitStack, redirect_stdout
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -32,17 +31,14 @@ _ROWS = [ending for ending in TABLES if ending != ".jsonl"]
 
 @click.command(cls=SectionedCommand)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
-@flags.takes(
-    OutputOptions,
-    "output",
-    output={
-        "text": "What to write: a table of node, rank, related, score, stderr and, with "
-        f"intervals, low and high ({or_of(_ROWS)}); a line of JSON per node (.jsonl); "
-        f"the k-nearest-neighbor graph ({or_of(list(GRAPHS))}); or a folder with a JSON "
-        "file per node (a name that ends in /). - is standard output.",
-        "metavar": "FILE|DIR/|-",
-    },
-    output_format={"choices": _KINDS, "unset": "by the file name; jsonl on standard output"},
+@flags.outputs(
+    "What to write: a table of node, rank, related, score, stderr and, with intervals, low and "
+    f"high ({or_of(_ROWS)}); a line of JSON per node (.jsonl); the k-nearest-neighbor graph "
+    f"({or_of(list(GRAPHS))}); or a folder with a JSON file per node (a name that ends in /). - is "
+    "standard output.",
+    _KINDS,
+    output={"metavar": "FILE|DIR/|-"},
+    output_format={"unset": "by the file name; jsonl on standard output"},
 )
 @flags.takes(
     BatchOptions,
@@ -102,8 +98,7 @@ def related_all(
         chosen |= {"to": output.to, "append": output.append, "overwrite": output.overwrite}
         chosen |= {"restart": not query.resume}
         with ExitStack() as stack:
-            hired = None if cluster is None else _machines(cluster, limits)
-            machines = None if hired is None else stack.enter_context(hired)
+            machines = None if cluster is None else _machines(cluster, limits, stack)
             chosen["machines"] = machines
             work = stack.enter_context(
                 Batch(opened_index, output.output, query.k, **chosen, **settings)
@@ -144,13 +139,11 @@ def summary_text(plan: BatchPlan) -> str:
     )
 
 
-@contextmanager
-def _machines(cluster: str, limits: flags.ResourceLimits) -> Iterator[Machines]:
+def _machines(cluster: str, limits: flags.ResourceLimits, stack: ExitStack) -> Machines:
     from cocite.cluster.ray import Cluster
     from cocite.search.batch.run import Machines
 
-    with Cluster.connect(cluster) as connected:
-        yield Machines(connected, **limits)
+    return Machines(stack.enter_context(Cluster.connect(cluster)), **limits)
 
 
 def _intervals(given: str | None) -> dict[str, Any]:

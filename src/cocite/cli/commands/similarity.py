@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from cocite.search.results import PairsDocument, SimilarityDocument
 
 
-_KINDS = kinds_of(TABLES)
-
-
 @click.command(cls=SectionedCommand)
 @click.argument("index", metavar="INDEX|GRAPH|LINKS")
 @click.argument("a", metavar="[A", required=False, shell_complete=node_names)
@@ -51,15 +48,11 @@ _KINDS = kinds_of(TABLES)
     metavar="A,B",
     help="With --pairs: the columns of the two names, by name or number.  [default: the first two]",
 )
-@flags.takes(
-    OutputOptions,
-    "output",
-    output={
-        "text": "With --pairs: write a table of a, b, score, stderr, low and high (.parquet, .csv, "
-        ".tsv, .jsonl or .arrow).",
-        "unset": "print it",
-    },
-    output_format={"choices": _KINDS},
+@flags.outputs(
+    "With --pairs: write a table of a, b, score, stderr, low and high (.parquet, .csv, .tsv, "
+    ".jsonl or .arrow).",
+    kinds_of(TABLES),
+    output={"unset": "print it"},
 )
 @flags.takes(ScoreOptions, "level")
 @asks
