@@ -291,12 +291,7 @@ def content(folder: Path) -> dict[str, bytes]:
     ("command", "code", "message"), [case for cases in WRONG.values() for case in cases]
 )
 def test_a_wrong_command_says_what_to_do(
-    folder: Path,
-    ask: Ask,
-    monkeypatch: pytest.MonkeyPatch,
-    command: str,
-    code: int,
-    message: str,
+    folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, command: str, code: int, message: str
 ) -> None:
     """By the names that are typed, and not by Python's; as JSON, too."""
     monkeypatch.chdir(folder)

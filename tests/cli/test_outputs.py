@@ -275,13 +275,7 @@ def test_text_of_wrong_calls_is_shown_not_obeyed(capsys: pytest.CaptureFixture[s
 EVIL = ["=1+1", "+1", "-1", "@SUM(A1)", "\uff1dcmd", "=a,b", '="q"']
 TITLE = "=HYPERLINK(0)"
 PLAIN = ["a", "'=1", "1-2", "a=b"]
-VERBS = [
-    "related i {0}",
-    "similarity i {0} {1}",
-    "why i {0} {1}",
-    "nodes i -k 20",
-    "rank g -k 20",
-]
+VERBS = ["related i {0}", "similarity i {0} {1}", "why i {0} {1}", "nodes i -k 20", "rank g -k 20"]
 
 
 @pytest.fixture(scope="module")

@@ -100,12 +100,7 @@ def test_table_rule_fits_terminal_and_names_are_whole(monkeypatch: pytest.Monkey
 
     monkeypatch.setenv("COLUMNS", "30")
     table = output.table_text(["rank", "node"], [("1", "x" * 100), ("20", "y")])
-    assert table.splitlines() == [
-        "rank   node",
-        "─" * 30,
-        "   1   " + "x" * 100,
-        "  20   y",
-    ]
+    assert table.splitlines() == ["rank   node", "─" * 30, "   1   " + "x" * 100, "  20   y"]
 
 
 def test_a_short_list_says_that_no_other_node_is_related(index: Path, ask: Ask) -> None:

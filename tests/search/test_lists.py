@@ -232,10 +232,7 @@ def test_shown_product_order_is_certain_among_candidates(graph: Graph) -> None:
         ({"order": "rank"}, "order is 'rank'; it must be score or score.pagerank or pagerank"),
         ({"candidates": 9}, "candidates applies only to orders by PageRank"),
         ({"ranks": "r.npy"}, "ranks applies only to orders by PageRank"),
-        (
-            {"order": RANK, "candidates": 0},
-            "candidates is 0; it must be a whole number, 1 or more",
-        ),
+        ({"order": RANK, "candidates": 0}, "candidates is 0; it must be a whole number, 1 or more"),
     ],
 )
 def test_wrong_orders_are_refused(index: Index, options: dict[str, Any], message: str) -> None:

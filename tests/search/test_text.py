@@ -220,10 +220,7 @@ def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"text_fraction": 1},
-            "text_fraction is 1.0; it must be a number above 0 and below 1",
-        ),
+        ({"text_fraction": 1}, "text_fraction is 1.0; it must be a number above 0 and below 1"),
         ({"measure": "tfidf", "text_fraction": 0.5}, "tfidf already sets the weight of texts"),
         ({"measure": "blend:ppr+cocitation"}, r"has no weight for texts: add a component"),
         ({"measure": "tfidf", "direction": "in"}, "'in'; tfidf uses no links: omit direction"),

@@ -152,11 +152,7 @@ def test_links_are_taken_once_and_by_who_may(asking: Asking, place: Path) -> Non
         ({"links": [{"source": "p1"}]}, 422, "missing required field `target` - at `$.links[0]`"),
         ({"links": [{"source": "p1", "target": None}]}, 422, "$.links[0].target"),
         ({"links": [], "to": "web"}, 422, "unknown field `to`"),
-        (
-            body([("p1", "p2", 0.0)]),
-            422,
-            "links[0].weight is 0; it must be a number from 1e-30",
-        ),
+        (body([("p1", "p2", 0.0)]), 422, "links[0].weight is 0; it must be a number from 1e-30"),
         (body([("p1", "p2", 2.5)]), 422, "the index ignores weights"),
         (body([("p1", "p3"), (" ", "p2")]), 422, "links[1].source is empty"),
         (body([("p1", "a\u202eb")]), 422, "links[0].target has U+202E"),
