@@ -1,6 +1,7 @@
 """Fixtures that all tests share. Nothing here needs data from outside; what does, skips."""
 
 import gc
+import json
 import os
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -38,6 +39,7 @@ class Printed(NamedTuple):
 
 Shell = Callable[..., Printed]
 Ask = Callable[..., tuple[int, str, str]]
+Told = Callable[..., Any]
 Edges = Iterable[tuple[object, ...]]
 MakeGraph = Callable[..., Graph]
 
@@ -123,6 +125,12 @@ def shell(ask: Ask) -> Shell:
         return Printed(out, err)
 
     return run
+
+
+@pytest.fixture
+def told(shell: Shell) -> Told:
+    """``told("related", path, "x")`` is the JSON that a command prints."""
+    return lambda *words: json.loads(shell([*words, "--format", "json"]).out)
 
 
 def listed(answer: Mapping[str, Any]) -> list[Hit]:

@@ -1,17 +1,12 @@
 """What all tests of the command line share."""
 
-import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import cocite
-from tests.conftest import Shell
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
-Told = Callable[..., Any]
 
 
 @pytest.fixture(autouse=True)
@@ -38,9 +33,3 @@ def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
     graph = cocite.ingest([*links, ("other", "one"), ("other", "two")], folder / "g")
     cocite.build(graph, folder / "i", samples=40, seed=1, measure="psimrank")
     return folder
-
-
-@pytest.fixture
-def told(shell: Shell) -> Told:
-    """``told("related", path, "x")`` is the JSON that a command prints."""
-    return lambda *words: json.loads(shell([*words, "--format", "json"]).out)

@@ -15,9 +15,8 @@ from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.search import open_index
 from cocite.search.cache import cached_stores
-from tests.cli.conftest import Told
 from tests.cli.test_completion import offered
-from tests.conftest import Shell
+from tests.conftest import Shell, Told
 
 TABLE = [("ann", "dune"), ("ann", "emma"), ("bob", "dune"), ("bob", "emma"), ("cy", "emma")]
 

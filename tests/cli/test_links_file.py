@@ -19,9 +19,9 @@ from cocite.cli.main import main
 from cocite.errors import InputError
 from cocite.search import cache
 from cocite.storage import disk
-from tests.cli.conftest import LINKS, Told
+from tests.cli.conftest import LINKS
 from tests.clock import HOLD, LIMIT
-from tests.conftest import Ask, Shell
+from tests.conftest import Ask, Shell, Told
 from tests.io.plain import links
 
 MADE = "a graph and an index built from it, "

@@ -8,8 +8,7 @@ import pytest
 import cocite
 from cocite import Graph
 from cocite.search.resolver import NodesDocument
-from tests.cli.conftest import Told
-from tests.conftest import MakeGraph, Shell
+from tests.conftest import MakeGraph, Shell, Told
 
 LINKS = [
     ("H/index.html", "H/hacker.html"),

@@ -13,8 +13,7 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.cli.output import cut_to, padded, width_of
-from tests.cli.conftest import Told
-from tests.conftest import Shell
+from tests.conftest import Shell, Told
 
 LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\nc\tz\n"
 LONG = "Ypsilon, or the letter that comes before the last one in the alphabet of the Romans"

@@ -26,7 +26,6 @@ from cocite.server.app import make_app
 from cocite.server.results import Config, Limits, Served
 from cocite.server.service import Service
 from tests.clock import LIMIT, wait_for
-from tests.conftest import Shell
 from tests.server.browser import browser, visit, worlds
 
 __all__ = ["Answer", "Server", "Start", "ask_app", "browser", "visit", "worlds"]
@@ -170,13 +169,6 @@ async def ask_app(app: Any, path: str, body: Any = None, **headers: str) -> Simp
 
 
 Start = Callable[..., Server]
-Told = Callable[..., Any]
-
-
-@pytest.fixture
-def told(shell: Shell) -> Told:
-    """What the command line prints as JSON."""
-    return lambda *words: json.loads(shell([*words, "--format", "json"]).out)
 
 
 @pytest.fixture

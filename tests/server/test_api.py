@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from tests.server.conftest import Server, Told
+from tests.conftest import Told
+from tests.server.conftest import Server
 
 pytestmark = [pytest.mark.process, pytest.mark.chosen]
 

@@ -11,7 +11,8 @@ import pytest
 from selectolax.lexbor import LexborHTMLParser
 
 import cocite
-from tests.server.conftest import Server, Start, Told
+from tests.conftest import Told
+from tests.server.conftest import Server, Start
 
 pytestmark = pytest.mark.process
 
