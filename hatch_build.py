@@ -223,14 +223,14 @@ def compiler() -> list[str]:
 def _compile(module: str, digest: str, target: str) -> None:
     """Compile a file's kernels, and write their entries, in a process of its own."""
     from cocite.kernels._jit import without_entry
-    from cocite.kernels._signature import signatures
+    from cocite.kernels._kernel import Variables, signatures
 
     found, entries = importlib.import_module(f"cocite.kernels.{module}"), []
     for name, value in vars(found).items():
         if not hasattr(value, "variables") or value.py_func.__module__ != found.__name__:
             continue
         without_entry(value)
-        for each in signatures(value.py_func, value.variables):
+        for each in signatures(value.py_func, Variables(*value.variables)):
             symbol = each.symbol(f"{module}.{name}")
             code = _object_of(f"kernel_{symbol}", _compiled(value, each), target)
             (OBJECTS / f"{module}.{symbol}-{digest}.o").write_bytes(code)
@@ -255,7 +255,7 @@ def _compiled(dispatcher: Any, signature: Any) -> Any:
 def _numba_type(found: Any) -> Any:
     from numba.core import types
 
-    from cocite.kernels._signature import Array, Number, Struct
+    from cocite.kernels._kernel import Array, Number, Struct
 
     if found is None:
         return types.none
@@ -359,8 +359,7 @@ def _entry(symbol: str, signature: Any) -> str:
     Numba takes of an array: its block and its owner, of which it has none here, the count of items
     and the size of one, the address, sizes, strides.
     """
-    from cocite.kernels._kernel import DTYPES, MISMATCH
-    from cocite.kernels._signature import Array, flat
+    from cocite.kernels._kernel import DTYPES, MISMATCH, Array, flat
 
     names = [dtype.name for dtype in DTYPES]
     takes, types, passed, checks = ["void *room"], ["void *", "void **"], [], []

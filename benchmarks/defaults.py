@@ -38,7 +38,7 @@ from cocite.evaluation import Bootstrap, IndexRanker, Judgment, Ranker
 from cocite.evaluation.rankers import Related
 from cocite.evaluation.truth import read_truth
 from cocite.graph.links import links_of
-from cocite.kernels.listing import order
+from cocite.kernels.totals import order
 
 SUITES = {"wikispeedia": "wikispeedia", "cora": "cora-linqs", "polblogs": "polblogs", "web": None}
 OTHERS = {

@@ -38,7 +38,7 @@ from cocite.evaluation import IndexRanker
 from cocite.evaluation.points import JudgePlan
 from cocite.evaluation.rankers import Related
 from cocite.evaluation.truth import Truth, read_truth
-from cocite.kernels.listing import order
+from cocite.kernels.totals import order
 
 EMBEDDING = "embedding"
 NEAREST = ("usearch", "hnswlib")

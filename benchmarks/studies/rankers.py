@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from cocite.errors import UsageError
 from cocite.evaluation.rankers import Ids, Ranker, Related
-from cocite.kernels.listing import order
+from cocite.kernels.totals import order
 
 Row = Callable[[int], NDArray[Any]]
 

@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from cocite.kernels import _kernel, links, random, scan
-from cocite.kernels._kernel import JIT, Kernel
-from cocite.kernels._signature import signatures
+from cocite.kernels._kernel import JIT, Kernel, signatures
 
 ROOT = Path(__file__).parents[2]
 KERNELS = sorted(

@@ -20,7 +20,7 @@ from cocite.constants import added
 from cocite.errors import NotConverged, UsageError
 from cocite.graph.names import Names
 from cocite.io.writers import Columns, FileTarget, Target, check_output, target_of
-from cocite.kernels.listing import order
+from cocite.kernels.totals import order
 from cocite.progress import shows
 
 Progress = Callable[[int, float], None]

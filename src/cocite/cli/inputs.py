@@ -23,8 +23,7 @@ from cocite.cli.flags import ASKED, ASKING, excluded_in, flag_of, is_set, takes,
 from cocite.cli.output import counted, or_of
 from cocite.errors import Damaged, InputError, UsageError
 from cocite.graph import Graph
-from cocite.graph.names import Resolver
-from cocite.graph.spelling import SCAN_LIMIT
+from cocite.graph.names import SCAN_LIMIT, Resolver
 from cocite.measures import DEFAULT, MEASURES, Measure, find_measure
 from cocite.options.build import MeasureOptions
 from cocite.options.common import QuerySource, SourceOptions

@@ -5,7 +5,7 @@ id:
 
     ranker.related(node, k) -> (ids uint32[h], scores float64[h]),  h <= k
 
-Scores must not increase, and ties are ordered by hash (``kernels/listing.py``). The list excludes
+Scores must not increase, and ties are ordered by hash (``kernels/totals.py``). The list excludes
 the node itself, nodes that score 0 or less, and all nodes but the *candidates*, if given. Threads
 share a ranker, so it must be thread-safe. With a cluster, workers draw samples, and one connection
 serves all indexes.

@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 
 from cocite.constants import NOWHERE
 from cocite.errors import Damaged
-from cocite.graph.names import Names, NodeLabels, checked_id, damaged_texts
-from cocite.graph.spelling import SCAN_LIMIT, NameQuery
+from cocite.graph.names import SCAN_LIMIT, Names, NodeLabels, checked_id, damaged_texts
 from cocite.storage import ArrayWriter, DeclaredFiles, Entry, Facts, Store, evict
 
 if TYPE_CHECKING:
@@ -350,6 +349,8 @@ class Titles:
 
     def containing(self, text: str) -> NDArray[np.uint32]:
         """Return the ids of all nodes whose titles contain ``text``, uint32, ascending."""
+        from cocite.graph.spelling import NameQuery
+
         return NameQuery(text).among(self.of, self._count, _PIECE)
 
     def evict(self) -> None:

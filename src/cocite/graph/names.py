@@ -31,7 +31,6 @@ from numpy.typing import NDArray
 
 from cocite.deadline import check
 from cocite.errors import Damaged, UnknownNode, UsageError
-from cocite.graph.spelling import SCAN_LIMIT, NameQuery
 from cocite.storage import evict
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
 MAX_NODES = 2**32 - 1
 """Maximum number of nodes. Ids are uint32, and the largest value means none."""
 Ids = NDArray[np.uint32]
+SCAN_LIMIT = 3_000_000
+"""Maximum number of names to search by edit distance or substring: about a second."""
 _PIECE = 1 << 12
 """Names to search at a time."""
 _SHOWN = 3
@@ -254,6 +255,8 @@ class Names(ABC):
         """Return the ids of all names that contain ``text``, uint32, ascending. Matches equivalent
         spellings (``graph/spelling.py``); with ``plain``, only ignores case.
         """
+        from cocite.graph.spelling import NameQuery
+
         return NameQuery(text, plain=plain).among(self._texts, self._count, _PIECE)
 
     def evict(self) -> None:
@@ -346,6 +349,8 @@ class Resolver:
 
     def matches(self, text: str, among: range | None = None, *, passes: bool = True) -> Matches:
         """Return all matching nodes, or those within ``among``. An empty text matches all nodes."""
+        from cocite.graph.spelling import NameQuery
+
         short = len(text) < _LEAST_PART and len(self._stored) > _FEW
         if not text:
             ids = np.arange(len(self._stored), dtype=np.uint32)

@@ -24,9 +24,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-SCAN_LIMIT = 3_000_000
-"""Maximum number of names to search by edit distance or substring: about a second."""
-
 _CODES = re.compile("(?:%[0-9A-Fa-f]{2})+")
 _BLANKS = re.compile(r"[^\S\n]{2,}|[^\S\n ]")
 _ACCENTS = re.compile("[\u0300-\u036f]+")

@@ -13,8 +13,6 @@ from llvmlite import ir
 from numba.core import cgutils, types
 from numba.extending import intrinsic
 
-from cocite.kernels._signature import Variables
-
 _LITERALS = types.IntegerLiteral, types.BooleanLiteral
 _OPTIONS: Any = {"nogil": True, "error_model": "numpy", "no_cfunc_wrapper": True}
 
@@ -46,11 +44,11 @@ def without_entry(compiled: Any) -> Any:
 
 def _declared(cases: Any, choices: dict[str, tuple[str, ...]], options: dict[str, Any]) -> Any:
     if len(cases) == 1 and callable(cases[0]):
-        return _known(cases[0], Variables((), {}), options)
-    return lambda function: _known(function, Variables(cases, choices), options)
+        return _known(cases[0], ((), {}), options)
+    return lambda function: _known(function, (cases, choices), options)
 
 
-def _known(function: Any, variables: Variables, options: dict[str, Any]) -> Any:
+def _known(function: Any, variables: tuple[Any, Any], options: dict[str, Any]) -> Any:
     compiled = _njit(function, **options)
     compiled.variables = variables
     return compiled

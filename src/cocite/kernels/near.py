@@ -20,7 +20,7 @@ import numpy as np
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 from cocite.kernels.links import add_to, first_from, row_of, sort_ids
-from cocite.kernels.listing import offer
+from cocite.kernels.totals import offer
 
 _ONE32 = np.float32(1)
 _HALF, _LOWER = np.uint64(32), np.uint64(0xFFFFFFFF)

@@ -32,8 +32,7 @@ from cocite.constants import GRAINS
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 from cocite.kernels.links import sort_ids
-from cocite.kernels.listing import offer, sort
-from cocite.kernels.totals import enter
+from cocite.kernels.totals import enter, offer, sort
 
 DAMAGED = -1
 _ZERO64, _ONE64 = np.uint64(0), np.uint64(1)

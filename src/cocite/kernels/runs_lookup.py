@@ -21,7 +21,6 @@ import numpy as np
 from cocite.constants import GRAINS, NEVER, ONE
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
-from cocite.kernels.listing import consider, sort
 from cocite.kernels.runs import (
     REST,
     bits_at,
@@ -36,6 +35,7 @@ from cocite.kernels.runs import (
     size_of,
     starts_at,
 )
+from cocite.kernels.totals import consider, sort
 from cocite.kernels.trees import limit_of, meeting_weight
 
 SOUND = DAMAGED = -1

@@ -22,7 +22,7 @@ import numpy as np
 from cocite.constants import GRAINS, NEVER, NOWHERE, ONE
 from cocite.kernels._kernel import helper, kernel, prefetch_at, word_at
 from cocite.kernels._types import *
-from cocite.kernels.listing import consider, sort
+from cocite.kernels.totals import consider, sort
 
 DAMAGED = -1
 _ZERO32, _ONE32, _TWO32 = np.uint32(0), np.uint32(1), np.uint32(2)

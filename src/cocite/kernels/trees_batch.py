@@ -25,12 +25,12 @@ import numpy as np
 from cocite.constants import GRAINS, NEVER, NOWHERE, ONE, UNFINISHED
 from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
-from cocite.kernels.listing import consider, error_of, sort, tell
 from cocite.kernels.runs import number_of, rank_of
 from cocite.kernels.runs_lookup import BLOCK, SLACK, next_block
 from cocite.kernels.runs_lookup import best as packed_best
 from cocite.kernels.runs_lookup import meeting_times as packed_times
 from cocite.kernels.runs_lookup import outwards as packed_outwards
+from cocite.kernels.totals import consider, error_of, sort, tell
 from cocite.kernels.trees import best, meeting_times, outwards, position_at
 
 SOUND = -1

@@ -157,7 +157,7 @@ class CandidateRefiner(Refiner):
 
     def top(self, node: int, query: ScoreQuery, level: Level) -> Refined:
         """Return the best k candidates; ties are broken by hash."""
-        from cocite.kernels.listing import order
+        from cocite.kernels.totals import order
 
         k, chosen = query.k, query.chosen
         # Any estimate is accepted, because refined scores replace it (see Filter.passing).
