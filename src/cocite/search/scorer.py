@@ -122,12 +122,12 @@ class Filter:
         """Return the best ``k`` touched nodes that pass, and clear the scratch: uint32[h], by
         descending score, then by hash; and float64[h, 2], grains and variances.
         """
-        from cocite.kernels import listing
+        from cocite.kernels import totals
 
         self._apply(scratch)
         floor, most = self.floor, min(k, scratch.have)
         ids, best = np.empty(most, np.uint32), np.empty((most, 2))
-        found = int(listing.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
+        found = int(totals.top(scratch.totals, scratch.touched, scratch.have, floor, ids, best))
         return ids[:found], best[:found]
 
     def _apply(self, scratch: QueryScratch) -> None:
