@@ -47,8 +47,10 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def in_halves(monkeypatch: pytest.MonkeyPatch, crossing: float) -> None:
-    """Have any graph swept in halves; ``crossing`` is the part of the change that may cross."""
-    monkeypatch.setattr(vectors, "LEAST_IN_HALVES", 0)
+    """Have any graph of two nodes, or more, swept in halves; ``crossing`` is the part of the change
+    that may cross.
+    """
+    monkeypatch.setattr(vectors, "LEAST_IN_HALVES", 2)
     monkeypatch.setattr("cocite.ranking.solver._CROSSING", crossing)
 
 

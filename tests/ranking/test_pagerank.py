@@ -203,7 +203,7 @@ def test_the_top_is_sorted_with_ties_by_id(make_graph: MakeGraph) -> None:
         ({"personalization": ["nobody"]}, UnknownNode, "no node is named 'nobody'"),
         ({"personalization": "n1"}, UsageError, "is a single string"),
         ({"personalization": []}, UsageError, "with a positive, finite sum"),
-        ({"personalization": np.array([-1.0])}, UsageError, "a finite weight, 0 or more"),
+        ({"personalization": np.array([-1.0])}, UsageError, "finite weights, 0 or more"),
         ({"start": np.ones(3)}, UsageError, "start must be"),
         ({"removals": -1, "dangling": "remove"}, UsageError, "removals is -1"),
     ],
