@@ -89,7 +89,7 @@ def test_note_title_aliases_and_tags(text: str, title: str, aliases: Any, tags: 
         ("---\na: " + "[\n" * 30_000 + "\n---\n", "front matter that is not YAML"),
         (f"---\na: {'x' * 300}\n---\n", ""),
         (f"---\na: {'x' * 70_000}\n---\n", "front matter of more than 65,536 characters"),
-        ("---\n- a\n---\n", "front matter without names and values"),
+        ("---\n- a\n---\n", "front matter without named values"),
         ("---\n# nothing\n---\n", ""),
         ("---\na: {{title}}\n---\n", "front matter that is not YAML"),
         ("+++\na = \n+++\n", "front matter that is not TOML"),

@@ -365,7 +365,7 @@ class Scores:
         return len(self.within), len(self.within)
 
     def pairs(self, least: float) -> Iterator[ScoredPairs]:
-        """Yield pairs u < v, in batches, whose scores are at least ``least`` and not 0."""
+        """Yield, in batches, the pairs u < v whose scores are at least ``least`` and not 0."""
         return self._batches(lambda node: self._beyond(node, least))
 
     def best(self, k: int) -> Iterator[ScoredPairs]:

@@ -58,7 +58,7 @@ class _BatchState:
 
 
 class WalkerGroup:
-    """Computes up to ``together`` samples at a time, which ``walkers`` return."""
+    """Computes up to ``together`` samples at a time; its ``walkers`` return them."""
 
     def __init__(
         self, mover: Mover, length: int, *, together: int, threads: int, folder: Path

@@ -122,7 +122,7 @@ class Dealer:
 
 
 class BlockPart:
-    """The walk within one block of ``mover`` at a time, whose links need only those blocks."""
+    """The walk, one block at a time; the links of ``mover`` need to cover only the blocks used."""
 
     def __init__(self, mover: Mover, length: int, rows: int, largest: int | None = None) -> None:
         """Allocate buffers for ``rows`` rows and blocks of up to ``largest`` nodes (None: any)."""

@@ -1,7 +1,7 @@
 """Weights for walk steps: arrays that weighted steps read in addition to the links.
 
     Step.WEIGHTED   cumulative shares of each node's links, in units of 2**-32: 4 bytes per link
-    Step.CLOCK      the weights themselves: one per link, or one per node as an in-neighbor
+    Step.CLOCK      the weights themselves: one per link, or one per node (the in-neighbor's)
 
 A weight is the link's, the in-neighbor's (``node_weights``), or their product. Node weights such as
 1 / out-degree (:func:`inverse_degrees`) give links from pages with many links less weight, like

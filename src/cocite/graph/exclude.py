@@ -81,7 +81,7 @@ def _sort_hashes(pieces: Iterator[Ids]) -> Iterator[NDArray[np.uint64]]:
 def write_some_names(
     directory: Path, store: Store, names: Names, ids: Ids, *, as_ingested: bool = False
 ) -> tuple[str, dict[str, Entry]]:
-    """Write the names of ``ids``, ascending; return their kind and the manifest entries.
+    """Write the names of ``ids``, ascending; return their format and the manifest entries.
 
     ``names`` are the names in ``store``. The name order is written if it differs from the id order,
     or if ``as_ingested`` and the graph is bipartite or a name is a URL.

@@ -193,7 +193,7 @@ class Names(ABC):
         return name  # type: ignore[no-any-return]
 
     def id(self, name: object) -> int:
-        """Return the id of ``name``, or of ``name`` without leading and trailing blanks. Raises
+        """Return the id of ``name``, or of ``name`` without leading or trailing blanks. Raises
         :class:`UnknownNode` with similar names.
         """
         text = self._called(name)

@@ -103,7 +103,7 @@ PADDED = "(name LIKE ' %' OR name LIKE '% ')"
 
 
 def trimmed(name: str) -> str:
-    """Return a name without leading and trailing blanks."""
+    """Return a name without leading or trailing blanks."""
     return name.strip(" ")
 
 

@@ -343,7 +343,7 @@ class IndexBuild:
         return self._draft.publish(Manifest("index", facts, files))
 
     def _copy_names(self) -> tuple[str, dict[str, Entry]]:
-        """Copy the selected pages' names; return (kind of names, files)."""
+        """Copy the selected pages' names; return (format of the names, files)."""
         graph, folder, files = self.graph, self._draft.path, dict[str, Entry]()
         if self._requested is not None:
             ids = self._requested.ids()
@@ -367,7 +367,7 @@ class IndexBuild:
         return {}
 
     def _facts(self, names: str) -> dict[str, Any]:
-        """Return the manifest's facts; ``names`` is the kind of names."""
+        """Return the manifest's facts; ``names`` is the format of names."""
         options, graph = self.options, self.graph
         excluded, _ = too_wide(graph, options)
         place, url = graph.path.resolve(), origin(graph.path)

@@ -117,7 +117,7 @@ _LARGEST_RESIDUAL = 1e9
 class IndexFacts:
     """The checked facts of a manifest.
 
-    ``names`` is the kind of node names. ``refined`` contains the diagonals' facts, by file name.
+    ``names`` is the format of node names. ``refined`` contains the diagonals' facts, by file name.
     ``kept`` is the page selection, or None for all pages. ``meeting_weight`` and ``query_defaults``
     are query defaults. ``excluded`` counts the pages with too many links. ``local`` is the last
     local refresh since the full build, or None.
@@ -284,7 +284,7 @@ def index_facts(
     kept: PageFilter | None,
     sides: Sides | None,
 ) -> dict[str, Any]:
-    """Return the facts to store in the manifest. ``names`` is the kind of names; ``kept`` is the
+    """Return the facts to store in the manifest. ``names`` is the format of names; ``kept`` is the
     page selection, or None for all pages; ``sides`` is None unless the graph is bipartite.
     """
     facts: dict[str, Any] = {

@@ -175,7 +175,7 @@ class Merge:
     # -- everything else ---------------------------------------------------------------
 
     def _others(self) -> dict[str, Entry]:
-        """Copy names, parts without samples, and diagonals, which are equal in all indexes."""
+        """Copy what is equal in all indexes: names, parts without samples, and diagonals."""
         files: dict[str, Entry] = {}
         for index in self.indexes:
             for name, entry in _common_files(index).items():

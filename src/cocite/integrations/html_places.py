@@ -140,7 +140,7 @@ def _tokens(content: bytes) -> Iterator[Token]:
 
 
 def without_list(content: bytes) -> bytes:
-    """Return the page without its lists; raises :class:`PageRefused` for another program's."""
+    """Return the page without its lists; raises :class:`PageRefused` if one is not cocite's."""
     if CLASS.encode() not in content:
         return content
     kept, at = [], 0

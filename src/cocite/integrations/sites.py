@@ -86,7 +86,7 @@ def everywhere(links: Links) -> set[str]:
 
 
 def _read(kept: Path | None, digest: str, pages: Collection[str]) -> dict[str, list[str]] | None:
-    """Return the cached answer; None if it is damaged, or for another digest."""
+    """Return the cached answer; None if it is damaged or has a different digest."""
     if kept is None:
         return None
     try:

@@ -73,7 +73,7 @@ class Address:
 
     @property
     def label(self) -> str:
-        """Return the address for messages, without password and parameters."""
+        """Return the address for messages, without its password or parameters."""
         if self.is_file:
             return self.place
         split = urlsplit(self.place)

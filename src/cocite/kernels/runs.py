@@ -65,7 +65,7 @@ def inner_of(rest: Any) -> Any:
 
 @helper
 def rank_of(directory: Any, node: Any) -> Any:
-    """Return the rank by id of a node's run; 2**64 - 1 for none in a damaged directory."""
+    """Return the rank of a node's run, by first node; 2**64 - 1 if a damaged directory has none."""
     block = node >> _SIX64
     below = long_at(directory, block * _TWELVE64 + _FOUR64) & (_ALL >> (_LOW6 - (node & _LOW6)))
     return np.uint64(word_at(directory, block * _THREE64)) + ones(below) - _ONE64
@@ -80,7 +80,7 @@ def starts_at(directory: Any, node: Any) -> Any:
 
 @helper
 def number_of(sample: Any, rank: Any) -> Any:
-    """Return the number of a run from its rank by id."""
+    """Return the number of a run, given its rank in the order of first nodes."""
     return bits_at(sample[1], rank * sample[5]) & ((_ONE64 << sample[5]) - _ONE64)
 
 
@@ -172,7 +172,7 @@ def _begin(directory: Any, node: Any) -> None:
 
 @helper
 def _place(directory: Any, node: Any) -> Any:
-    """Return the rank by id of the run that begins with ``node``."""
+    """Return the rank of the run that begins with ``node``, in the order of first nodes."""
     block = (node >> _SIX64) * _THREE64
     count = np.uint64(directory[block])
     within = node & _LOW6

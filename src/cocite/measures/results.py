@@ -30,7 +30,7 @@ class MeasuresDocument(Document):
         return {"measures": [_described(measure) for measure in self.measures]}
 
     def rows(self) -> ResultRows:
-        """Return a row per measure, whose cells are names separated by spaces, or a dash."""
+        """Return a row per measure; its cells are names separated by spaces, or a dash."""
         titles = ("measure", "layouts", "settings", "asking", "what it is")
         return ResultRows(titles, [_row(measure) for measure in self.measures])
 

@@ -106,7 +106,7 @@ SAMPLES = Setting(
     "samples", 100, "number of samples; four times as many halve the error", 1, MAX_SAMPLES
 )
 LENGTH = Setting("length", 10, "maximum number of steps of a walk", 1, MAX_LENGTH)
-SEED = Setting("seed", 0, "random seed; equal seeds give equal samples", 0, 2**64 - 1)
+SEED = Setting("seed", 0, "random seed; the same seed gives the same samples", 0, 2**64 - 1)
 DECAY = Setting("decay", 0.6, "factor per step: later meetings count less", 0, 1, open=True)
 HUBS = Setting(
     "hubs",

@@ -75,7 +75,7 @@ class EvaluateOptions(LabelOptions):
     cutoffs: Any = option(
         None, "The values of k for precision@k and similar figures, such as 1,5,10.", metavar="LIST"
     )
-    seed: int = option(0, "The random seed. Equal seeds give equal figures.")
+    seed: int = option(0, "The random seed. The same seed gives the same figures.")
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -88,7 +88,7 @@ class TuneOptions(LabelOptions):
         "The figure to maximize: coneighbors@10, coneighbors@50, links@10 or links@50; with "
         "labels, a figure of cocite evaluate, such as precision@20 or gamma.",
         metavar="NAME",
-        unset="precision@10 with labels; otherwise coneighbors@50, or @10 below 500 nodes",
+        unset="precision@10 with labels; otherwise coneighbors@50, or @10 for fewer than 500 nodes",
     )
     measures: tuple[str, ...] = option(
         (), "Try only this measure. Repeatable.", flag="--measure", metavar="NAME", unset="all"
@@ -114,7 +114,7 @@ class TuneOptions(LabelOptions):
     )
     seed: int = option(
         0,
-        "The random seed. Equal seeds give equal choices, unless --time runs out.",
+        "The random seed. The same seed gives the same choice, unless --time runs out.",
         low=0,
     )
     time: Any = option(

@@ -189,7 +189,7 @@ class PartitionedCore(Lumped):
     def _counts(
         self, taken: Callable[[NDArray[np.uint32]], Flags], weights: bool = False
     ) -> NDArray[Any]:
-        """Count block after block, which adds weights in the order of targets."""
+        """Count links block by block, so that weights are added in the order of targets."""
         found = self.scratch.zeros(self.nodes, np.float64 if weights else np.uint32)
         for block, (first, last) in enumerate(pairwise(self.cuts)):
             flags = taken(self.degrees[first:last]).view(np.uint8)

@@ -71,8 +71,8 @@ def build(
         Called with (done, total), in samples for measures that have them.
     options, given
         The options below, as one object or by name. Other keyword arguments are the measure's
-        settings, such as ``samples``, ``length`` and ``seed`` (``cocite measures``). Equal seeds
-        give equal samples, regardless of threads, memory, blocks, and shards.
+        settings, such as ``samples``, ``length`` and ``seed`` (``cocite measures``). The same
+        seed gives the same samples, regardless of threads, memory, blocks, and shards.
     {options}
 
     Raises

@@ -211,7 +211,9 @@ _BAND = 60.0, 95.0
 
 
 def starters(index: Index, most: int) -> list[str]:
-    """Return up to ``most`` nodes to start from, those with medium in-degrees and titles first."""
+    """Return up to ``most`` nodes to start from. Nodes with medium in-degrees come before others;
+    in both groups, nodes with titles come first.
+    """
     from cocite.kernels.random import scramble
 
     count = min(len(index.nodes), _SPREAD)

@@ -241,7 +241,7 @@ class Scorer:
     # -- lists ---------------------------------------------------------------------------
 
     def only(self, settings: WholeSettings) -> tuple[Reader, PartSettings] | None:
-        """Return the reader of an index with one part, which may answer by a single kernel call."""
+        """Return an index's only reader and its settings; None if the index has several parts."""
         readers = self.reading(settings)
         return (readers[0], readers[0].part.ask_settings(settings)) if len(readers) == 1 else None
 
@@ -368,6 +368,6 @@ class Scorer:
         )
 
     def check(self, values: Iterable[float]) -> None:
-        """Raise :class:`Damaged` if a value is not finite, which intact files never produce."""
+        """Raise :class:`Damaged` if a value is not finite; those of intact files always are."""
         if not all(map(math.isfinite, values)):
             raise self.stored.damaged()

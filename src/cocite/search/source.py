@@ -34,7 +34,8 @@ _GIVE = "Pass its path with --graph (graph=...)"
 def find_graph(stored: StoredIndex, given: GivenGraph = None) -> Graph:
     """Return the newest samples' graph, ``given`` or at the recorded path relative to the index.
 
-    Raises :class:`NotAStore` if the graph is missing, and :class:`UsageError` for another graph.
+    Raises :class:`NotAStore` if the graph is missing, and :class:`UsageError` if ``given`` or the
+    graph at the path is a different one.
     """
     graphs = _source_of(stored, given)
     if graphs and stored.graph.get("digest") not in graphs:

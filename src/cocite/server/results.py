@@ -175,7 +175,7 @@ class Limits:
     together: int = 20
     only: int = 1000
     name: int = 4096
-    """Characters in a name or another text."""
+    """Characters in a text parameter, such as a name."""
     links: int = 10_000
     """Links in a request."""
     pending: int = 100_000

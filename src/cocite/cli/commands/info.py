@@ -271,10 +271,12 @@ def cache() -> None:
 
 @cache.command()
 @click.option("--remote", "copies", is_flag=True, help="Remove only the copies of remote stores.")
-@click.option("--links", is_flag=True, help="Remove only the cached graphs and indexes of links.")
+@click.option(
+    "--links", is_flag=True, help="Remove only cached graphs and indexes built from links."
+)
 @flags.format
 def clear(copies: bool, links: bool, show: output.Show) -> None:
-    """Remove unused copies of stores at URLs, and cached graphs and indexes of links."""
+    """Remove unused copies of stores at URLs, and cached graphs and indexes built from links."""
     from cocite.search.cache import clear_cache
 
     copies, links = copies or not links, links or not copies

@@ -354,7 +354,7 @@ class SampledReader(Reader):
     """A part whose scores are means over samples."""
 
     def known(self, first: int, second: int) -> int:
-        """Return the number of samples that contain both nodes, which are the newest samples."""
+        """Return the number of samples that contain both nodes; these samples are the newest."""
         return int(self.part.freshness.knowing(first, np.array([second]))[0])
 
     @abstractmethod

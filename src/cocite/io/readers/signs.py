@@ -33,7 +33,7 @@ _CLOSED = re.compile(r"</[a-z]|/>|\?>|<!doctype", re.I)
 
 
 def begins(*magic: bytes, at: int = 0, words: bool = False) -> Sign:
-    """Return a test for a magic number; texts may begin with ``words``, which match binary only."""
+    """Return a test for magic numbers; if they are ``words``, only binary content matches."""
 
     def found(beginning: Beginning) -> bool:
         content = beginning.content

@@ -1,1 +1,1 @@
-"""Web pages, rendered on the server, usable without scripts and external resources."""
+"""Web pages, rendered on the server, usable without scripts or external resources."""

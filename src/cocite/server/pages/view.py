@@ -115,7 +115,7 @@ class PageState:
         return replace(self.for_nodes(self.trail[place]), trail=self.trail[:place])
 
     def reasons(self, node: str | None) -> PageState:
-        """Return the state with reasons for another hit, or none."""
+        """Return the state that shows the reasons for ``node``, or no reasons if None."""
         return replace(self, why=node)
 
     def at(self, offset: int) -> PageState:

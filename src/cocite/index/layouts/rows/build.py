@@ -181,8 +181,9 @@ def join_rows(
 ) -> int:
     """Write the rows of all graph nodes from the parts of ranges; return the number of families.
 
-    ``names`` are the kind of rows, ids and values; ``sums`` are arrays with a row for each node and
-    family; ``same`` are arrays that must be equal in all parts. Raises :class:`Damaged`.
+    ``names`` are the first part of the files' names, and the names of the ids and of the values;
+    ``sums`` are arrays with a row for each node and family; ``same`` are arrays that must be equal
+    in all parts. Raises :class:`Damaged`.
     """
     offsets, ids, values = (f"{names[0]}.{name}" for name in ("offsets", *names[1:]))
     for part in parts:

@@ -1,4 +1,4 @@
-"""Local refresh of the ``rows`` layout, which recomputes only rows near changed links.
+"""Local refresh of the ``rows`` layout: recompute only the rows near changed links.
 
     recomputed   the rows of nodes whose links changed, and of their neighbors, except for hubs
     retained     all other rows, with the new graph's ids, without removed nodes

@@ -1,4 +1,4 @@
-"""Queries with an unseen page in the layouts of rows.
+"""How layouts of rows answer queries for an unseen page.
 
 An added page changes the weights of its neighbors and every node's PageRank. So the ``nearest`` and
 ``features`` layouts are built once, in temporary files, and scores are bit-identical to the scores

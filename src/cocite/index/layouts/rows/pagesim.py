@@ -182,8 +182,8 @@ class FeaturesBuilder(WholeBuilder):
         return np.zeros((self._rows, self.links.nodes), np.uint64)
 
     def _spreader(self, cut: NDArray[np.uint64]) -> Callable[[range], list[Rows]]:
-        """Return a maker of the rows of sources, in chunks of whole rows, which adds what it
-        truncates to ``cut``. It owns scratch memory: use one per thread.
+        """Return a function that makes the rows of sources, in chunks of whole rows, and adds what
+        it truncates to ``cut``. It owns scratch memory: use one per thread.
         """
         nodes, radius, links = self.links.nodes, self._radius, self.onward
         given = self._scores, self._rates

@@ -1,4 +1,4 @@
-"""Queries with an unseen page in the layouts of walks.
+"""How layouts of walks answer queries for an unseen page.
 
 A pair repeats its two walks in every sample, and a list is found from the nodes that the query
 node's walk passes, in at least 0.1 ms per sample. Answers are bit-identical to those of a rebuilt

@@ -129,7 +129,7 @@ def _loaded(text: str, load: Callable[[str], Any], kind: str) -> tuple[dict[str,
     if not found:
         return {}, ""
     if not isinstance(found, dict):
-        return {}, "front matter without names and values"
+        return {}, "front matter without named values"
     return {str(name).lower(): value for name, value in found.items()}, ""
 
 
