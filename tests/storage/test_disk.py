@@ -31,7 +31,6 @@ ALLOWED = {
     "cli/main.py": "standard output",
     "cli/help.py": "click's own write_text",
     "storage/user_cache.py": "the directory of the cache, which holds no store",
-    "search/plan.py": "a temporary directory, removed after the estimate",
     "storage/spool.py": "files without a name, and a directory whose name tempfile finds",
 }
 """Files that change something else -> what."""
