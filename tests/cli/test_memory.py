@@ -144,7 +144,7 @@ def test_least_memory_suffices(
         ("index {web} -o {new} --measure xjaccard --samples 32", None),
         ("index {web} -o {new} --measure neighborhood", "88MB"),  # lists are turned round on disk
         ("index {small} -o {new} --measure neighborhood", "72MB"),
-        ("index {small} -o {new} --measure fusion", "96MB"),
+        ("index {small} -o {new} --measure fusion", "92MB"),
         *(
             (f"rank {graph}{trust}", budget)
             for graph, budget in (("{web}", "61MB"), ("{web}", "82MB"), ("{sparse}", None))
