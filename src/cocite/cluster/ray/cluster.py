@@ -8,8 +8,8 @@ An address is ``local:N`` (N nodes on this machine, for one run), ``HOST:PORT`` 
 this machine. Nodes must run this release of cocite, and NumPy of the same major version.
 
 Errors of cocite are returned as values, because Ray would wrap raised errors. A call whose argument
-is a failed answer fails with the same error. Connecting takes a second and a process per node; an
-item takes some milliseconds.
+is a failed answer fails with the same error. Connecting takes a second, and a process per node.
+Each item adds a few milliseconds.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def library() -> Any:
 
 
 def attempt(work: Callable[..., R], *arguments: Any) -> R | CociteError:
-    """Return the result of ``work``, or a :class:`CociteError` from it or from an argument."""
+    """Return the result of ``work``, or the :class:`CociteError` that it raised or was given."""
     for argument in arguments:
         if isinstance(argument, CociteError):
             return argument
@@ -77,7 +77,7 @@ def _notes() -> Any:
 
 
 def translated(error: Exception) -> Exception:
-    """Convert an error of Ray; return other errors unchanged."""
+    """Convert an error from Ray; return other errors unchanged."""
     ray = library()
     reason = str(error).strip().partition("\n")[0]
     if isinstance(error, ray.exceptions.RayTaskError):
@@ -115,8 +115,8 @@ class ActorValues:
         self._mark = mark
 
     def call(self, parts: int, method: str, *arguments: Any, mark: int | None = None) -> Any:
-        """Call a method that returns ``parts`` values, which become separate answers. Raises
-        :class:`WorkerLost` if the ``mark`` differs.
+        """Call a method that returns ``parts`` values, which become separate answers. If the
+        ``mark`` differs, each answer is a :class:`WorkerLost`.
         """
         if isinstance(self._value, CociteError):
             found: Any = self._value
@@ -131,7 +131,7 @@ class ActorValues:
 
 @dataclass(frozen=True)
 class Answer(Generic[R]):
-    """A value on the cluster, perhaps pending; in arguments of calls, Ray replaces it by value."""
+    """A value on the cluster, perhaps pending. As an argument of a call, it is passed by value."""
 
     reference: Any
 
@@ -149,8 +149,8 @@ class Actor:
     def call(self, method: str, *arguments: Any, mark: int | None = None) -> Answer[Any]:
         """Start ``value.method(*arguments)`` there.
 
-        Calls run one by one, in order, and wait for arguments that are an :class:`Answer`. The
-        answer raises :class:`WorkerLost` if the object does not have this ``mark``.
+        Calls run one by one, in order, and wait for arguments that are answers. The returned answer
+        raises :class:`WorkerLost` if the object does not have this ``mark``.
         """
         return self.call_for(1, method, *arguments, mark=mark)[0]
 
@@ -159,7 +159,7 @@ class Actor:
     ) -> list[Answer[Any]]:
         """Call a method that returns ``parts`` values, which become separate answers."""
         sent = [each.reference if isinstance(each, Answer) else each for each in arguments]
-        call = self.handle.call.options(num_returns=parts)
+        call = self.handle.call if parts == 1 else self.handle.call.options(num_returns=parts)
         found = call.remote(parts, method, *sent, mark=mark)
         return [Answer(each) for each in ([found] if parts == 1 else found)]
 
@@ -193,8 +193,8 @@ def reached(address: str) -> str:
     host, colon, port = address.rpartition(":")
     if not (colon and host and port.isdigit() and 0 < int(port) < 1 << 16):
         raise UsageError(
-            f"{address!r} is not a cluster; it must be local:N for N nodes on this machine, "
-            "HOST:PORT of a head node, or auto for the running one"
+            f"{address!r} is not a cluster address; it must be local:N for N nodes on this "
+            "machine, HOST:PORT of a head node, or auto for the running one"
         )
     if kept is not None and kept.address == address:
         set_token(kept.token)
@@ -227,7 +227,7 @@ _ANSWERS = 120.0
 _LOOK = 5.0
 """Seconds without an answer before the head node is checked."""
 _LOOKS = 6
-"""Failed checks in a row after which the head node is lost; Ray would wait forever."""
+"""Failed checks in a row after which the head node counts as lost; Ray would wait forever."""
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ class Cluster:
 
         Raises :class:`MissingLibrary`, :class:`UsageError` for an invalid address, and
         :class:`ClusterError` if the cluster does not answer or, with ``check``, if its nodes have
-        other versions than this process.
+        different versions than this process.
         """
         for name, value in _SILENT.items():
             os.environ.setdefault(name, value)
@@ -327,7 +327,7 @@ class Cluster:
         return [node for node in self.nodes() if node.alive and node.cpus]
 
     def threads_each(self, asked: int | None) -> int:
-        """Return the threads of a task: as ``asked``, by default as many as every node has."""
+        """Return the threads of a task: ``asked``, by default as many as the smallest node has."""
         return asked or min((node.cpus for node in self._workers()), default=1)
 
     def memory_each(self, asked: int | None, threads: int) -> int:
@@ -399,7 +399,7 @@ class Cluster:
         """Yield ``work(item)``, computed on any node, for every item, in order.
 
         Each item reserves ``threads`` and ``memory`` on a node. At most ``ahead`` items are
-        submitted at a time, by default twice as many as run. An item whose worker is lost runs
+        submitted at a time, by default twice as many as can run. An item whose worker is lost runs
         again elsewhere. Closing the iterator drops waiting items.
         """
         most = ahead or 2 * self.slots(threads, memory)
@@ -489,13 +489,14 @@ class Cluster:
     def wait(
         self, answers: Sequence[Answer[R]], seconds: float | None = None, *, least: int = 1
     ) -> tuple[list[Answer[R]], list[Answer[R]]]:
-        """Wait for ``least`` answers, or ``seconds``; return the ready ones, and the others."""
+        """Wait for ``least`` answers, or for ``seconds``; return the ready ones, and the others."""
         if not answers:
             return [], []
         by = {each.reference: each for each in answers}
         known, least = list(by), min(least, len(by))
-        self._ray.wait(known, num_returns=least, timeout=seconds, fetch_local=False)
-        found = self._ray.wait(known, num_returns=len(known), timeout=0, fetch_local=False)
+        found = self._ray.wait(known, num_returns=least, timeout=seconds, fetch_local=False)
+        if least < len(known):
+            found = self._ray.wait(known, num_returns=len(known), timeout=0, fetch_local=False)
         done, others = ([by[each] for each in some] for some in found)
         return done, others
 

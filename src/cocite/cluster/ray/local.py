@@ -2,8 +2,8 @@
 
 A separate process owns the nodes (``cluster/ray/nodes.py``), and stops them when its standard input
 ends. Nodes started by ``cocite cluster up`` are permanent; a file in the user's cache, locked while
-they run, contains their address and token. Ray listens on the machine's own address, because its
-client replaces loopback addresses, so access requires a token.
+they run, contains their address and token. Ray's client replaces loopback addresses, so Ray listens
+on the machine's own address, and access requires a token.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _started(count: int, *keep: str) -> tuple[subprocess.Popen[str], dict[str, A
     assert process.stdout is not None
     try:
         line = process.stdout.readline()
-    except BaseException:  # interrupted while they start
+    except BaseException:  # interrupted while the nodes start
         _end(process)
         raise
     try:

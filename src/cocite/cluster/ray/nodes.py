@@ -1,9 +1,9 @@
 """The process that owns a local cluster's nodes: ``python -m cocite.cluster.ray.nodes --nodes N``.
 
 Once the nodes are up, the process prints a JSON line (address, ids). ``kill I`` on standard input
-kills node I with SIGKILL; the end of the input stops all. With ``--keep FILE``, the process reads
-no input: it writes the address to FILE, locks FILE, and stops on SIGTERM. Nodes have equal shares
-of the cores and the memory, and 100 MB for objects, beyond which objects go to disk.
+kills node I with SIGKILL; the end of the input stops all nodes. With ``--keep FILE``, the process
+reads no input: it writes the address to FILE, locks FILE, and stops on SIGTERM. Each node has an
+equal share of the cores and the memory, and 100 MB for objects; further objects go to disk.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ from cocite.cluster.ray.local import RunningCluster
 from cocite.resources import available, cores
 
 _OBJECTS = 100_000_000
+_DIRECT = 1 << 20
+"""Bytes of a value that travels with the answer of its call. Ray's own limit is 100 KiB; a larger
+value takes several messages between the object stores, which doubles the slowest queries of shards.
+"""
 _TRIES, _SECONDS = 3, 60.0
 
 
@@ -43,7 +47,12 @@ class _Nodes:
             "object_store_memory": _OBJECTS,
             "temp_dir": folder,
         }
-        head = {"include_dashboard": False, "no_monitor": True, "include_log_monitor": False}
+        head: dict[str, Any] = {
+            "include_dashboard": False,
+            "no_monitor": True,
+            "include_log_monitor": False,
+        }
+        head["_system_config"] = {"max_direct_call_object_size": _DIRECT}
         self._cluster = Cluster(initialize_head=True, head_node_args=share | head)
         self._nodes: list[Any] = [self._cluster.head_node]
         self._nodes += [self._cluster.add_node(wait=False, **share) for _ in range(count - 1)]
@@ -52,7 +61,7 @@ class _Nodes:
         self.ids = [node.node_id for node in self._nodes]
 
     def kill(self, number: int) -> None:
-        """Send SIGKILL to all processes of a node, starting with its workers."""
+        """Send SIGKILL to all processes of a node, and to their descendants."""
         node = self._nodes[number]
         for info in [each for some in node.all_processes.values() for each in some]:
             _kill(info.process.pid)

@@ -2,7 +2,7 @@
 
 Names, titles, the graph, filters, and unsampled parts stay on this machine; only the samples'
 responses are transferred. A query goes to all shards once (``search/remote/replicas.py``). A
-:class:`~cocite.search.scorer.Scorer` answers from the samples that responded, with one look-up per
+:class:`~cocite.search.scorer.Scorer` answers from the samples that responded, with one lookup per
 candidate per sample. If all shards respond, the answer is bit-identical to the whole index's.
 
 A shard is one of ``shards`` ranges of each part's samples. In a refreshed index, a shard has every
@@ -61,7 +61,7 @@ def marked(stored: StoredIndex) -> str:
 @dataclass(frozen=True)
 class Holds:
     """A server's state: ``mark`` identifies the index, ``samples`` is the minimum over the parts,
-    ``lost`` are files that queries found damaged, and ``process`` is the process id.
+    ``lost`` lists files that queries found damaged, and ``process`` is the process id.
     """
 
     shard: int
@@ -97,7 +97,7 @@ class SampleHolder:
         self._queried = stored.ask_settings({})
 
     def holds(self) -> Holds:
-        """Return the server's state; serves as a health check, too."""
+        """Return the server's state; also serves as a health check."""
         counts = [reader.part.samples for reader in self._readers.values()]
         return Holds(self._shard, self._mark, min(counts), self._lost, os.getpid())
 
@@ -118,8 +118,8 @@ class ShardStatus(NamedTuple):
     """A server's state, as clients observe it.
 
     ``node`` is the location; ``state`` is ``answers``, or ``left alone`` because of ``fault``.
-    ``waiting`` counts pending queries, ``opened`` failures, and ``restarts`` replaced processes;
-    ``seconds`` is the mean response time.
+    ``waiting`` counts pending queries, ``opened`` counts failures, and ``restarts`` counts replaced
+    processes; ``seconds`` is the mean response time.
     """
 
     shard: int
@@ -169,7 +169,7 @@ class RemoteShards:
         if not self.parts:
             raise UsageError(
                 f"{stored.measure.name} has no samples to distribute over a cluster: its "
-                "scores are computed. Serve it without --cluster"
+                "scores are computed without samples. Serve the index without --cluster"
             )
         self._some: int | None = None
         self._last = threading.local()
@@ -195,18 +195,19 @@ class RemoteShards:
 
     @property
     def answered(self) -> Answered | None:
-        """Return the counts of what answered this thread's last query."""
+        """Return how many samples and shards answered this thread's last query."""
         return self._last.__dict__.get("answered")
 
     def refuse(self, what: str, instead: str) -> NoReturn:
         """Raise :class:`UsageError` for a query with many nodes."""
         raise UsageError(
-            f"sample servers answer single queries only; for {what}, use whole files ({instead})"
+            f"sample servers answer single queries only; for {what}, open the index without a "
+            f"cluster, {instead}"
         )
 
     def ask(self, whole: Scorer, request: ShardRequest) -> tuple[Scorer, Answered]:
         """Query the shards; return a scorer over the responses and the unsampled parts of
-        ``whole``, and the counts of what answered.
+        ``whole``, and how many samples and shards answered.
         """
         replicas = self.replicas
         responses = replicas.ask(request, self.query_shards)

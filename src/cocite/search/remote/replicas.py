@@ -5,9 +5,9 @@ responded after half of the time limit, the next replica is called as well. The 
 responses received by the deadline or, if there are none, the first response. Responses from another
 index are ignored.
 
-If a server fails, or misses two consecutive queries that others answered, its breaker opens: it
-gets no more queries, so a lost machine delays no query. A thread checks the server several times a
-second until it responds.
+If a server fails, or misses two consecutive queries that others answered, its breaker opens: the
+server gets no more queries, so a lost machine delays no query. A thread checks the server several
+times a second until it responds.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from cocite.cluster.ray import Actor, Answer, Cluster
 
 _SILENCES = 2
-"""Number of consecutive queries that a server may miss."""
+"""Number of consecutive missed queries that open a breaker."""
 
 
 _LOOKS = 0.2
@@ -60,9 +60,10 @@ _PATIENCE = 30.0
 
 @dataclass(eq=False)
 class _Server:
-    """A server and its circuit breaker, which the owner must lock.
+    """A server and its circuit breaker. Not thread-safe: the owner must use a lock.
 
-    The breaker is ``open`` until the first response, too; while open, the server gets no queries.
+    The breaker is also ``open`` until the first response. While it is open, the server gets no
+    queries.
     ``opened`` counts how often the breaker opened.
     """
 
@@ -259,10 +260,10 @@ class ReplicaSet:
             self._failed(server, error)
 
     def _completed(self, calls: Sequence[_Call], seconds: float) -> list[_Call]:
-        """Wait at most ``seconds`` for a call; return all completed ones."""
+        """Wait at most ``seconds`` for all calls; return the completed ones."""
         if not calls:
             return []
-        done, _ = self._cluster.wait([call.answer for call in calls], seconds)
+        done, _ = self._cluster.wait([call.answer for call in calls], seconds, least=len(calls))
         came = set(map(id, done))
         return [call for call in calls if id(call.answer) in came]
 
@@ -315,7 +316,7 @@ class ReplicaSet:
             return [server.status() for server in chain(*self._servers)]
 
     def begin(self, seconds: float) -> int:
-        """Wait at most ``seconds`` until all shards are available; return the number that are.
+        """Wait at most ``seconds`` until all shards are available; return how many are.
 
         Raises the servers' error if they cannot open the index, and :class:`ResourceError` if no
         shard is available.
@@ -425,8 +426,8 @@ def open_spread(stored: StoredIndex, cluster: str | Cluster, options: ShardOptio
         nodes = sum(1 for node in cluster.nodes() if node.alive and node.cpus)
         if replicas > nodes:
             raise UsageError(
-                f"replicas is {replicas!r}; each needs its own node, and the cluster has {nodes}: "
-                f"choose 1 to {nodes}"
+                f"replicas is {replicas!r}; each replica needs its own node, but the cluster has "
+                f"{nodes}: choose 1 to {nodes}"
             )
         servers = ReplicaSet(
             cluster,
@@ -438,7 +439,7 @@ def open_spread(stored: StoredIndex, cluster: str | Cluster, options: ShardOptio
             ended=ended,
         )
         undo.pop_all()
-        undo.callback(servers.close)  # which disconnects, too
+        undo.callback(servers.close)  # this also disconnects
         servers.begin(_BEGIN)
         found = RemoteShards(stored, servers)
         undo.pop_all()
