@@ -73,7 +73,7 @@ def show(index: cocite.Index, node: str) -> None:
 
 def main() -> None:
     """Write links, store the graph, build an index, and query it."""
-    logging.basicConfig(level=logging.INFO, format="%(message)s")  # the first time: kernels
+    logging.basicConfig(level=logging.INFO, format="%(message)s")  # notes, if kernels compile
     with tempfile.TemporaryDirectory(prefix="cocite-demo-") as folder:
         links = Path(folder, "imports.tsv")
         begin = time.perf_counter()

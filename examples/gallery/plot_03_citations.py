@@ -43,8 +43,8 @@ hits = cocite.related(CITES, paper, k=8)
 hits
 
 # %%
-# The paper on GPUs comes first, because it cites the same two papers. Neither of the two cites the
-# other.
+# The paper on GPUs comes first, because it cites the same two papers. There is no citation between
+# the GPU paper and the query paper.
 
 figure, axes = plt.subplots(figsize=(7, 3.6), layout="constrained")
 for hit in hits:

@@ -28,7 +28,7 @@ common = np.array(
 )
 
 # %%
-# SimRank and its variants agree with each other, and less with measures that use out-links. On the
+# SimRank and its variants agree more with each other than with measures that use out-links. On the
 # diagonal, a value below 1 means that the measure finds fewer than ten pages for some nodes.
 
 figure, axes = plt.subplots(figsize=(5.6, 4.8), layout="constrained")

@@ -63,6 +63,6 @@ class Step(Enum):
 def added(values: Iterable[float]) -> float:
     """Return the sum, rounded after each addition; 0.0 for no values.
 
-    The built-in ``sum`` compensates for rounding since Python 3.12.
+    From Python 3.12 on, the built-in ``sum`` compensates for rounding.
     """
     return reduce(add, values, 0.0)

@@ -66,7 +66,7 @@ class CociteError(Exception):
 def _restored(
     kind: type[CociteError], arguments: tuple[Any, ...], attributes: dict[str, Any]
 ) -> CociteError:
-    """Restore a pickled error, whose initializer may take other arguments."""
+    """Restore a pickled error without its initializer, which may take other arguments."""
     error = kind.__new__(kind, *arguments)
     error.args = arguments
     vars(error).update(attributes)

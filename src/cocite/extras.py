@@ -23,7 +23,7 @@ class MissingLibrary(UsageError):
 
 
 def need(module: str, purpose: str, extra: str | None = None) -> Any:
-    """Import a module that ``extra`` installs (default: see a table); raise
+    """Import a module that ``extra`` installs (default: the one in ``_EXTRAS``); raises
     :class:`MissingLibrary`.
     """
     try:

@@ -2,9 +2,9 @@
 
     building an index: 45% (5 s)
 
-A background thread draws the line, in terminals and notebooks only. At the end, a terminal clears
-it; a notebook keeps it, with the total time. Nested calls share one line. The command line and
-servers report progress in other forms, and turn this one off (:func:`turn`).
+A background thread draws the line, in terminals and notebooks only. At the end, the line is cleared
+in a terminal; in a notebook, it stays and shows the total time. Nested calls share one line. The
+command line and servers report progress in other forms, and turn this line off (:func:`turn`).
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def database_memory(memory: int) -> int:
 
 
 def short_of(memory: int) -> str:
-    """Return the end of a message on a budget of ``memory`` bytes, which is too small."""
+    """Return the end of a message that a budget of ``memory`` bytes is too small."""
     return (
         f"the limit is {format_total(memory)}, and {format_size(available())} is free. Raise "
         "the limit with --memory (memory=...)"
@@ -275,10 +275,10 @@ def _control_groups() -> list[tuple[Path, tuple[str, str, str]]]:
 class Resources:
     """Limits of a run.
 
-    ``memory`` is the memory for data, in bytes; ``total``, like ``--memory``, adds the process's
-    own. Builds save after every ``shard`` samples. One of ``blocks`` blocks of the graph is in
-    memory at a time; if ``external``, other state is on disk. ``disk`` is the disk space for
-    scratch files, in bytes, 0 if unknown.
+    ``memory`` is the memory for data, in bytes; ``total``, like ``--memory``, adds the memory of
+    the process itself. Builds save after every ``shard`` samples. The graph is divided into
+    ``blocks`` blocks, one in memory at a time; if ``external``, other state is on disk. ``disk`` is
+    the disk space for scratch files, in bytes, or 0 if unknown.
     """
 
     threads: int
@@ -297,7 +297,7 @@ class Resources:
         blocks: int | None = None,
         external: bool = False,
     ) -> Resources:
-        """Return resources, by default all cores and half of what is available.
+        """Return resources, by default all cores and half of the available memory.
 
         Raises :class:`UsageError` for an invalid value.
         """

@@ -174,7 +174,7 @@ class Writable:
         overwrite: bool = False,
         safe: bool = False,
     ) -> Path:
-        """Write the result to a file. The file appears once complete.
+        """Write the result to a file. The file appears once it is complete.
 
         The extension or ``kind`` selects the format: ``.parquet``, ``.csv``, ``.tsv``, ``.jsonl``
         or ``.arrow``, and ``.npy`` for values by id. In CSV and TSV, ``safe`` puts an apostrophe
@@ -255,7 +255,7 @@ class NodeTable(Writable):
         return markdown(ResultRows(list(columns), zip(*columns.values(), strict=True)))
 
     def _plain(self) -> dict[str, Any]:
-        """Return the columns, with names as text unless they are all text or all integers."""
+        """Return the columns; in each, names become text unless all names are integers."""
         columns = self._columns()
         for title in self._named:
             if set(map(type, columns[title])) not in ({str}, {int}):

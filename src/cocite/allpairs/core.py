@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class WeightedLinks:
-    """A sparse matrix in CSR form: int64 offsets, uint32 columns, weights, usually float64."""
+    """A sparse matrix in CSR form: int64 offsets, uint32 columns, and weights (usually float64)."""
 
     offsets: Ints
     columns: NDArray[np.uint32]
@@ -51,7 +51,7 @@ class WeightedLinks:
         return replace(self, weights=self.weights.astype(dtype))
 
     def part(self, first: int, end: int) -> tuple[Ints, NDArray[np.uint32], NDArray[Any]]:
-        """Return the rows from ``first`` to ``end`` as kernels take them."""
+        """Return the rows from ``first`` to ``end`` as arguments for kernels."""
         return self.offsets[first : end + 1], self.columns, self.weights
 
     def transposed(self, rows: int) -> WeightedLinks:
@@ -70,7 +70,7 @@ class Core:
     """The reduced system of a graph with ``nodes`` nodes.
 
     ``number`` int64[nodes] is each node's class or -1. ``firsts`` has one node of each class, and
-    ``sizes`` the class's number of nodes. ``links`` is W, and ``bandwidth`` its bandwidth before
+    ``sizes`` the number of nodes in each. ``links`` is W, and ``bandwidth`` its bandwidth before
     and after ordering. ``shared`` lists the loose nodes in each class's row, ``spread`` the classes
     in each loose node's column, and ``owners`` int64[loose] the nodes' classes or -1.
     """
@@ -87,12 +87,12 @@ class Core:
 
     @property
     def size(self) -> int:
-        """Return the number of classes, and so of the matrix's rows."""
+        """Return the number of classes, which is the number of the matrix's rows."""
         return self.sizes.size
 
     @property
     def single(self) -> NDArray[np.uint8]:
-        """Return the mask of classes of one node, whose diagonal stays 1."""
+        """Return the mask of classes with one node. Their diagonal stays 1."""
         return np.asarray(self.sizes == 1, np.uint8)
 
     @property

@@ -6,8 +6,8 @@
 
 With ``any``, mutual links count twice in SimRank, which adds the weights of both directions, and
 once in PSimRank, which compares sets. On a bipartite graph, ``any`` gives the SimRank of Jeh and
-Widom 2002, 4.3, with a single decay. Reverse Cuthill-McKee (Yu et al. 2011, 4.2, Definition 2 and
-Algorithm 2) puts linked rows close together, so that blocks read few rows.
+Widom 2002, section 4.3, with a single decay. Reverse Cuthill-McKee (Yu et al. 2011, section 4.2,
+Definition 2 and Algorithm 2) puts linked rows close together, so that blocks read few rows.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ Ints = NDArray[np.int64]
 
 
 def bandwidth(offsets: Ints, columns: NDArray[np.uint32]) -> int:
-    """Return the largest |row - column| of an entry; 0 without entries."""
+    """Return the largest |row - column| of an entry; 0 if there are none."""
     row = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
     return int(np.abs(row - columns.astype(np.int64)).max(initial=0))
 

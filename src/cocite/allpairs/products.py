@@ -4,7 +4,7 @@ Sparse products sum rows over the links (``kernels/allpairs.py``); threads share
 first product and the rows of the second. Dense products use BLAS, for graphs with many of the n^2
 possible links. Both compute a panel of T / c, and add the loose nodes' terms.
 
-A full matrix takes 1.5 n links fused multiply-adds (sparse) or 3 n^3 (dense).
+A full matrix takes 1.5 * n * links fused multiply-adds (sparse) or 3 n^3 (dense).
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Products:
 
     def panel(self, first: int, end: int, panels: Matrix) -> Matrix:
         """Return rows [0, end) of columns [first, end) of T / c, in scratch, without the loose
-        nodes' terms. ``panels`` of S are adjacent, only one for dense products.
+        nodes' terms. ``panels`` are adjacent panels of S, only one for dense products.
         """
         if self._dense is None:
             return self.times(self.gathered(first, end, panels), end)
@@ -86,7 +86,7 @@ class Products:
         return self._turned[: width * self.core.size].reshape(self.core.size, width)
 
     def gathered(self, first: int, end: int, panels: Iterable[Matrix]) -> Matrix:
-        """Return rows [first, end) of W S, transposed, in scratch. ``panels`` of S are adjacent."""
+        """Return rows [first, end) of W S, transposed, in scratch. ``panels`` are panels of S."""
         width, begin = end - first, 0
         turned, links = self.turned(width), self.links.part(first, end)
         for panel in panels:
@@ -120,7 +120,7 @@ class Products:
 def block_width(size: int, *, dense: bool = False) -> int:
     """Return the columns per block: 256 if ``dense``, otherwise at most 64 and ``size`` / 64.
 
-    Columns of a block do not use each other's new values; with 64 blocks, this costs no sweep.
+    Columns of a block do not use each other's new values; with 64 blocks, this adds no sweeps.
     """
     return max(1, min(_DENSE_WIDTH, size) if dense else min(_WIDEST, size // _BLOCKS))
 
@@ -128,6 +128,6 @@ def block_width(size: int, *, dense: bool = False) -> int:
 def depth_of(core: Core, dense: bool) -> float:
     """Return the rounding depth: values near 1 are off by at most depth * unit.
 
-    Counts sums over links and loose nodes, and for BLAS sums over all nodes in any order.
+    Counts the sums over links and loose nodes and, for BLAS, sums over all nodes in any order.
     """
     return core.depth + 2 * core.size if dense else core.depth

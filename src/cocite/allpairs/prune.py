@@ -1,12 +1,12 @@
 """Sweeps over a sparse matrix of scores that drop values below a threshold.
 
-Values below Delta become 0, so rows are short. The threshold applies before relaxation, since
-relaxed values could alternate forever. ``allpairs/scores.py`` bounds the error by the largest value
-that each sweep dropped, and thus by Delta / (1 - c) for any number of sweeps. Each sweep computes a
-pair once, with the block of its larger row, and stores or drops it in both positions; the paper
-drops by column (Algorithm 3, line 21).
+Values below Delta become 0, so rows are short. The threshold applies before relaxation,
+because relaxed values could alternate forever. ``allpairs/scores.py`` bounds the error by the
+largest value that each sweep dropped, and thus by Delta / (1 - c) for any number of sweeps. Each
+sweep computes a pair once, with the block of its larger row, and stores or drops it in both
+positions; the paper drops by column (Algorithm 3, line 21).
 
-A value takes 8 or 12 bytes, twice during a sweep. Source: Yu et al. 2011, 4.1.4, eq. 9.
+A value takes 8 or 12 bytes, twice during a sweep. Source: Yu et al. 2011, section 4.1.4, eq. 9.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class SparseMatrix(_Pool):
 
     @property
     def rows(self) -> PrunedRows:
-        """Return the matrix as kernels take it."""
+        """Return the matrix as an argument for kernels."""
         return PrunedRows(self.begin, self.count, self.columns, self.values)
 
     def block(self, first: int, end: int) -> Matrix:
@@ -107,7 +107,7 @@ class _Chained(_Pool):
 
     @property
     def chains(self) -> Chains:
-        """Return the lists as kernels take them."""
+        """Return the lists as an argument for kernels."""
         following, begin, count = self._places
         return Chains(self.first, self.last, following, begin, count, self.columns, self.values)
 

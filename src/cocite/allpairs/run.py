@@ -87,7 +87,7 @@ def exact_simrank(
     ------
     UsageError, ResourceError
     NotConverged
-        If the iteration diverges, or no scores exist at the low rank.
+        If the iteration diverges, or if no scores exist at the ``rank`` of method ``svd``.
     """
     options = AllPairsOptions.of(options, given)
     graph = open_graph(graph, memory=memory, threads=threads)
@@ -220,7 +220,7 @@ class AllPairs:
             disk *= 2 if options.method == "plain" else 1
             where += f" and {format_size(disk)} on disk, in panels of {self.panel_width:,} columns"
         elif options.prune is not None:
-            where += f" and {4 + self.dtype.itemsize} bytes per score kept, twice"
+            where += f" and twice {4 + self.dtype.itemsize} bytes per stored score"
         share = 100 * self.core.links.columns.size / max(size * size, 1)
         return (
             f"{size:,} rows for {self.graph.nodes:,} nodes, {share:.2g}% full, {self.products} "
@@ -284,7 +284,7 @@ class AllPairs:
 class ExactDocument(Document):
     """A completed run, with its scores in the file ``output``.
 
-    ``bandwidth`` is the bandwidth of the rows as stored and as ordered.
+    ``bandwidth`` is the bandwidth of the links before and after ordering.
     """
 
     graph: str
@@ -306,7 +306,7 @@ class ExactDocument(Document):
         return cls(graph, output, measure, direction, *how, found.bandwidth, found.convergence)
 
     def facts(self) -> dict[str, Any]:
-        """Return the fields, including the convergence's, as JSON values."""
+        """Return the fields, including those of the convergence, as JSON values."""
         facts = super().facts()
         _, rows = facts.pop("nodes"), facts.pop("rows_computed")
         ended, bandwidth = vars(facts.pop("ended")), facts.pop("bandwidth")

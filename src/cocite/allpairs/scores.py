@@ -42,8 +42,8 @@ Progress = Callable[[int, float], None]
 # which is c d for omega = 1, as in the plain iteration. A sweep shrinks the error to at most
 # |1 - omega| + omega c times its value, so omega < 2 / (1 + c) converges for every graph.
 #
-# Rounding: a computed g is off by at most r = depth * unit (``allpairs/core.py``), which adds at
-# most r / (1 - c) to the error. Pruning (``allpairs/prune.py``): an entry set to 0 instead of g is
+# Rounding: a computed g is off by at most r (``Bounds.rounding_of``), which adds at most
+# r / (1 - c) to the error. Pruning (``allpairs/prune.py``): an entry set to 0 instead of g is
 # off by |g|. If p is the largest |g| that a sweep dropped, and e_k = c e_(k-1) + p_k,
 #
 #     |S - S*| <= (|1 - omega| / omega + c) d / (1 - c) + p / (1 - c)             (change, pruned)
@@ -99,7 +99,7 @@ class Bounds:
     def left(self, sweeps: int, made: ExactSweep, pruned: float) -> tuple[float, float, str]:
         """Return (iteration error, pruning error, name of the bound) after ``sweeps`` sweeps.
 
-        ``made`` is the latest of these; ``pruned`` is e_k.
+        ``made`` is the latest of these sweeps; ``pruned`` is e_k.
         """
         factor = abs(1 - self.omega) / self.omega + self.decay
         change = made.change if math.isfinite(made.change) else math.inf
@@ -231,7 +231,7 @@ class Scores:
         return np.dtype(np.float32 if self.precision == "single" else np.float64)
 
     def row(self, node: int) -> NDArray[Any]:
-        """Return the scores of ``node``, an id, with every node, by id.
+        """Return the scores of the node with id ``node`` with every node, by id.
 
         Raises :class:`~cocite.errors.UsageError` for an unknown id.
         """
@@ -262,7 +262,7 @@ class Scores:
         return float(self.row(pair[0])[pair[1]])
 
     def top(self, node: object, k: int = 20) -> list[tuple[str, float]]:
-        """Return the k nodes most similar to ``node``, best first, with their scores above 0.
+        """Return up to k nodes most similar to ``node``, best first, with their scores (above 0).
 
         Ties are ordered by hash. Raises :class:`~cocite.errors.UnknownNode`.
         """
@@ -298,7 +298,7 @@ class Scores:
         """Write all scores to an array (``.npy``), or the highest to a table.
 
         A table (``.parquet``, ``.csv``, ``.tsv``, ``.jsonl`` or ``.arrow``) has the pairs that
-        score ``least`` or more, or the ``top`` best of every node. ``kind`` overrides the file
+        score ``least`` or more, or the ``top`` best hits of every node. ``kind`` overrides the file
         extension. The file appears only when complete. In CSV and TSV, ``safe`` puts an apostrophe
         before names that a spreadsheet would evaluate as formulas.
 
@@ -334,7 +334,7 @@ class Scores:
         top: int | None = None,
         progress: Callable[[int], None] = lambda nodes: None,
     ) -> None:
-        """Write an array or a table, by the kind of ``target``."""
+        """Write an array or a table, depending on the kind of ``target``."""
         if isinstance(target, FileTarget) and target.is_array:
             target.write_array(self._rows(progress), self.dtype, self._shape)
             return

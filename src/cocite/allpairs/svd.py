@@ -9,8 +9,8 @@ sum exists only if A's spectral radius is below 1. The published D = (1 - c) I g
 measure; here GMRES solves n linear equations for D, so that SimRank is 1 on the diagonal. One plain
 step bounds the error: |X - S*| <= |G(X) - X| / (1 - c). Subspace iteration from a fixed start
 computes the factors. Takes O(n r^2) time per step for D, and O(n^2 r) for X. Source: Li et al.
-2010, as described in Yu et al. 2011, 5.1.4 and 6; doubling: Smith 1968; subspace iteration: Halko,
-Martinsson, Tropp 2011; GMRES: Saad, Schultz 1986.
+2010, as described in Yu et al. 2011, sections 5.1.4 and 6; doubling: Smith 1968; subspace
+iteration: Halko, Martinsson, Tropp 2011; GMRES: Saad, Schultz 1986.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _OVERSAMPLED, _POWERS = 10, 6
 _STEPS = 100
 """Maximum GMRES steps. At decay 0.99, about 70 give six digits of the diagonal."""
 _DOUBLINGS = 64
-"""Doublings that a spectral radius of 1 - 2**-58 needs, the largest distinguishable from 1."""
+"""Doublings for a spectral radius of 1 - 2**-58, the largest distinguishable from 1."""
 _NOTHING = 1e-9
-"""Norm below which a power is ignored, since its square is below the rounding error."""
+"""Norm below which a power is ignored, because its square is below the rounding error."""
 
 
 def low_rank_bytes(nodes: int, rank: int, decay: float) -> int:
@@ -101,7 +101,7 @@ def _stein(start: Floats, powers: list[Floats]) -> Floats:
 
 
 def _gmres(times: Callable[[Floats], Floats], right: Floats, enough: float) -> Floats:
-    """Solve times(x) = right until all |times(x) - right| <= ``enough``, or for ``_STEPS``."""
+    """Solve times(x) = right until all |times(x) - right| <= ``enough``, or for _STEPS steps."""
     rest = right - times(right)
     size = float(np.linalg.norm(rest))
     if float(np.abs(rest).max(initial=0)) <= enough:
@@ -146,7 +146,7 @@ def _factors(rows: WeightedLinks, rank: int) -> tuple[Floats, Floats, Floats]:
 
 
 def _is_large(rank: int, nodes: int) -> bool:
-    """Return whether decomposing the full matrix with NumPy is as fast."""
+    """Return whether decomposing the full matrix with NumPy is at least as fast."""
     return rank + _OVERSAMPLED >= nodes / 4
 
 

@@ -38,15 +38,15 @@ Matrix = NDArray[Any]
 # T overwrites W S. Only pairs on and above the diagonal are computed, then mirrored, so the rows of
 # W S that are still needed lie below those written. Three panels are in memory at a time.
 # Over-relaxation works in place, and gathers the rows that each block links to; its reads are
-# sequential only if the node order makes links short. Sums run as in memory, so the bytes are the
-# same.
+# sequential only if the node order makes links short. Sums run in the same order as in memory, so
+# results are bit-identical.
 
 _LEAST = 64
 
 
 def panel_width(size: int, itemsize: int, room: int, block: int) -> int:
-    """Return the columns per panel, whole blocks of at least 64, so that three panels fit in
-    ``room``. Return the minimum, negated, if none fit.
+    """Return the columns per panel, at least 64 and in whole blocks, so that three panels fit in
+    ``room``. If three do not fit, return the minimum, negated.
     """
     least = -(-_LEAST // block) * block
     fitting = min(room // (3 * size * itemsize) // least, -(-size // least)) * least
@@ -77,8 +77,8 @@ class PanelMatrix:
 
 
 class Sweeps:
-    """Sweeps over a ``matrix`` in panels of ``width`` columns, whole blocks of ``products``; by
-    default one panel in memory. Initially, the matrix is the identity or ``start``.
+    """Sweeps over a ``matrix`` in panels of ``width`` columns (whole blocks of ``products``), by
+    default in one panel in memory. Initially, the matrix is the identity or ``start``.
 
     ``omega`` relaxes in place. Without it, plain sweeps alternate between two matrices.
     """
@@ -184,11 +184,10 @@ class Sweeps:
 # minus the sum over I(u) & I(v): a product as in SimRank, minus a sum over common in-neighbors,
 # which are found through the out-links of each in-neighbor w of v. Nodes with equal in-neighbors
 # have equal scores, and score c with each other, so they form a class as in ``allpairs/core.py``;
-# the excess of the diagonal cancels in F.
-# A step shrinks differences by c, because the weights in parentheses sum to at most the union, so
-# the bounds of the plain iteration apply (``allpairs/scores.py``). A sweep takes 2 n m additions
-# plus the sum of the squared out-degrees. Source: Fogaras, Racz, *Scaling link-based similarity
-# search*, 2.2.2.
+# the excess of the diagonal cancels in F. A step shrinks differences by c, because the weights in
+# parentheses sum to at most the size of the union, so the bounds of the plain iteration apply
+# (``allpairs/scores.py``). A sweep takes 2 n m additions plus the sum of the squared out-degrees.
+# Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.2.2.
 
 
 class CoupledSweeps:
@@ -210,7 +209,7 @@ class CoupledSweeps:
         for first, end in self.products.blocks():
             self._part(first, end)
         size = self.products.core.size
-        pairs = np.arange(size + 1.0) ** 2  # column i has i pairs, so the work grows as i squared
+        pairs = np.arange(size + 1.0) ** 2  # column i has i pairs, so work up to i grows as i**2
         return ExactSweep(max(self.products.team.split(self._combine, size, pairs)))
 
     def _part(self, first: int, end: int) -> None:

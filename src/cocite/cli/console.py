@@ -1,6 +1,7 @@
 r"""Messages and progress on standard error.
 
-Progress is shown as bars on a terminal; elsewhere as a line after ten seconds, then once a minute.
+Progress is shown as bars on a terminal. Elsewhere, a line is printed after ten seconds, then one
+per minute.
 ``--log-json`` prints a JSON object per line:
 
     {"time": "2026-01-31T12:00:00.123+00:00", "level": "info", "message": "read links.tsv: ..."}
@@ -26,7 +27,7 @@ from cocite.deadline import clock
 from cocite.resources import format_size, format_time
 
 _READ = "\x7f-\x9f\u061c\u2028-\u202e\u2066-\u2069\ufeff"
-"""Control characters other than C0: DEL, C1, line separators, and text directions."""
+"""Characters to escape besides C0: DEL, C1, line separators, direction marks, and the BOM."""
 _SIGNS = re.compile(f"[\x00-\x08\x0b-\x1f{_READ}]")
 _IN_JSON = re.compile(f"[{_READ}]")
 QUIET = ("-q", "--quiet")
@@ -60,7 +61,7 @@ class Console:
     as_json: bool = False
 
     def choose(self, arguments: Sequence[str]) -> None:
-        """Apply ``--quiet`` and ``--log-json``, so that errors in other arguments heed them."""
+        """Apply ``--quiet`` and ``--log-json`` early, so that errors in arguments obey them."""
         given = set(arguments[: arguments.index("--")] if "--" in arguments else arguments)
         self.quiet, self.as_json = not given.isdisjoint(QUIET), LOG_JSON in given
 
@@ -142,7 +143,7 @@ class Stages:
         now, begins = time.monotonic(), self._stage[0] != stage
         if begins:
             self._stage = stage, done, clock()
-        if CONSOLE.as_json:  # a line where a stage begins, one per second, and where it ends
+        if CONSOLE.as_json:  # a line when a stage begins, every second, and when it ends
             if begins or now >= self._next_line or (total and done >= total):
                 self._next_line = now + _JSON_SECONDS
                 more = {"remark": remark} if remark else {}

@@ -42,7 +42,7 @@ Decorator = Callable[[Any], Any]
 
 
 def _meeting_weight(value: str | list[float]) -> str | list[float]:
-    """Return the numbers in a file; return other text unchanged: it depends on the walks."""
+    """Return the numbers in a file; return any other text unchanged, to be parsed later."""
     if not isinstance(value, str) or value == "hitting" or not Path(value).is_file():
         return value
     try:
@@ -67,7 +67,7 @@ def _sample_range(value: str | range) -> range:
 
 
 def _type_of(option: Option[Any]) -> Any:
-    """Return click's type for an option, None for text."""
+    """Return click's type for an option, or None for text."""
     if option.name == MEETING_WEIGHT.name:
         return _meeting_weight
     if option.choices:
@@ -90,7 +90,7 @@ def _type_of(option: Option[Any]) -> Any:
 
 SETTINGS = "Settings of the measure"
 ASKED = frozenset(setting.name for measure in MEASURES.values() for setting in measure.ask)
-"""Names of query settings; some measures use them when building."""
+"""Names of query settings; for some measures, some of these are build settings."""
 Chooser = Callable[[Measure], Iterable[Option[Any]]]
 BUILDING: Mapping[str, Chooser] = {SETTINGS: lambda measure: measure.build}
 """Build settings: ``--samples``, ``--length``, ..."""
@@ -117,7 +117,7 @@ def takes(
     settings: Mapping[str, Chooser] | None = None,
     **changes: Mapping[str, Any],
 ) -> Decorator:
-    """Give a command the flags of ``kind``, which it receives as one object called ``name``.
+    """Add the flags of ``kind`` to a command, which receives the options as one object, ``name``.
 
     ``only`` and ``without`` select fields. ``section`` is their section in the help; ``brief``
     includes them in the short help. ``settings`` adds measures' settings by section. ``changes``
@@ -196,7 +196,7 @@ def _as_option(value: Any, option: Option[Any]) -> Any:
 
 
 def _settings(chooser: Chooser) -> list[Option[Any]]:
-    """Return the settings of all measures, with equal names merged."""
+    """Return the settings of all measures; merge those with the same name."""
     takers: dict[str, dict[str, Option[Any]]] = {}
     for measure in MEASURES.values():
         for setting in chooser(measure):
@@ -316,7 +316,7 @@ graph_format: Decorator = _formats(
     "; or a graph of the listed nodes, with links between related ones, for Gephi, NetworkX or "
     "Graphviz",
 )
-"""The same, for commands whose replies have a graph."""
+"""``format`` for commands whose replies have a graph."""
 
 
 def overwrite(kind: str) -> Decorator:
@@ -394,8 +394,8 @@ def cluster(what: str) -> Decorator:
         "--cluster",
         metavar="ADDRESS|local:N",
         help=f"{what} ADDRESS is HOST:PORT of its head node, or auto for this machine's cluster "
-        "(cocite cluster up); local:N starts N nodes here for this command. --threads and --memory "
-        "then apply to each task on a node.  [default: this machine alone]",
+        "(cocite cluster up). local:N starts N nodes here for this command. With --cluster, "
+        "--threads and --memory apply to each task on a node.  [default: this machine alone]",
     )
 
 

@@ -1,9 +1,9 @@
 """Help of a command: on one screen (``--help``), or in full (``--help-all``).
 
-Help that does not fit on a screen shows one line per option, the first sentence of its description.
-It lists only the settings of one measure: the measure of the given index (``cocite related
-web.index --help``), the one given by ``--measure``, or the default for links, graphs and commands
-that build.
+Help that does not fit on a screen shows one line per option, with the first sentence of its
+description. It lists only the settings of one measure: the measure of the given index (``cocite
+related web.index --help``), the one given by ``--measure`` or, for links, graphs and commands that
+build, the default.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 SETTING = "setting_"
-"""Prefix of parameters for settings, whose names options may share."""
+"""Prefix of parameters for settings, because an option may have the same name."""
 _SCREEN = 46
 """Number of lines from which help is shortened."""
 _NAMED = 24
@@ -127,7 +127,7 @@ class SectionedCommand(click.Command):
                 for names, sentence, values in lines:
                     start = f"{names:<{width}}  "
                     text = _cut(sentence, max(room - len(start) - len(values), 0)) + values
-                    if "..." in text:  # the description matters more than its values
+                    if "..." in text:  # the description matters more than the values
                         text = _cut(sentence, room - len(start))
                     formatter.write(f"  {start}{text}".rstrip() + "\n")
         formatter.write_paragraph()

@@ -1,6 +1,6 @@
-"""Inputs of commands: a stored index or graph, or links, for which both are built and cached.
+"""Inputs of commands: a stored index or graph, or links, from which both are built and cached.
 
-With an index, only query settings can be chosen; with a graph or links, build settings also. Other
+With an index, only query settings can be chosen; with a graph or links, build settings, too. Other
 options are refused. Notes on standard error say how links were read, and how to correct mistakes.
 """
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from cocite.index.plan import BuildOptions
     from cocite.search import Index
 
-_GRAPH_ONLY = "For a GRAPH or LINKS only (an INDEX was built with its own)"
+_GRAPH_ONLY = "For a GRAPH or LINKS only (the settings of an INDEX are fixed)"
 _READING = takes(
     ReadingOptions, "reading", section="For LINKS only, as for cocite ingest", brief=False
 )
@@ -147,7 +147,7 @@ def index_of(path: str, source: SourceOptions, **limits: Any) -> str:
 
 
 def stored_of(path: str) -> list[str]:
-    """Return the stores to verify: ``path``, the parts of a partitioned graph, or caches of links.
+    """Return the stores to verify: ``path``, its parts if partitioned, or those cached for links.
 
     Raises :class:`UsageError` if there are none, and :class:`Damaged` if parts are missing.
     """
@@ -193,7 +193,7 @@ def refuse_folder(path: str) -> None:
     holds = f"{counted(len(files), 'file')}, such as {files[0]}," if files else "no files"
     message = (
         f"{path} is a folder with {holds} and is not a cocite graph or index; it has no HTML "
-        "pages or notes either. Pass such a folder, or an edge list"
+        "pages or notes either. Pass a folder of pages or notes, or an edge list"
     )
     if files:
         pattern = shlex.quote(str(folder / f"*{Path(files[0]).suffix}"))
@@ -206,7 +206,7 @@ def refuse_unused(
 ) -> None:
     """Raise :class:`UsageError` for options of links if ``path`` is not links.
 
-    ``stored``: an index of the graph at ``path`` is cached.
+    ``stored`` means that an index of the graph at ``path`` is cached.
     """
     refuse_folder(path)
     for given, flag, has in (
@@ -242,9 +242,10 @@ def cached(
     exclude: Sequence[str] = (),
     **limits: Any,
 ) -> str:
-    """Return the path of a cached or new ``index`` of links or a graph, or of a graph of links.
+    """Return the path of an index, or of a graph of links; build it if it is not cached.
 
-    ``built`` are the options of an index other than the default; ``exclude`` are nodes to remove.
+    ``index`` selects an index. ``built`` are its options, or None for the default; ``exclude`` are
+    nodes to remove.
     """
     from cocite.search.cache import find_or_make
 
@@ -444,7 +445,7 @@ def _left_out(path: str, file: Path | None, links: bool, named: Sequence[str]) -
 def query_nodes(
     index: Index, nodes: Sequence[str], unseen: UnseenOptions
 ) -> tuple[Index, Sequence[str]]:
-    """Return the index, including a given draft, and the query nodes."""
+    """Return the index, including the draft if one is given, and the query nodes."""
     if unseen.draft is None:
         for name in unseen.changed():
             raise UsageError(

@@ -47,7 +47,7 @@ _COMMANDS = {
     "rank": ("exact", "Compute the PageRank of every node."),
     "evaluate": ("evaluate", "Measure the quality of answers by labels and texts."),
     "verify": ("info", "Check every byte of a stored graph or index."),
-    "cache": ("info", "Show or clear the cache of edge lists and remote stores."),
+    "cache": ("info", "Clear the cache of edge lists and remote stores."),
     "cluster": ("cluster", "Start local cluster nodes, or show the nodes of a cluster."),
     "completion": ("completion", "Set up shell completion of commands, options and names."),
     "help": ("completion", "Show the help of a command."),
@@ -55,7 +55,7 @@ _COMMANDS = {
 
 
 class StoredPath(click.Path):
-    """A path, or the URL of a stored graph or index, which becomes the path of a local copy."""
+    """A path. The URL of a stored graph or index is replaced with the path of a local copy."""
 
     def convert(
         self,
@@ -124,7 +124,7 @@ class _LazyGroup(click.Group):
         for parameter in command.params:
             words = set(re.findall(r"[A-Z]+", parameter.metavar or ""))
             if parameter.type is click.STRING and words & _PATHS:
-                # The type serves shell completion only; commands check paths when they open them.
+                # For completion, and for URLs of stores; commands check paths when they open them.
                 kind = StoredPath if words & _STORES and cmd_name not in _BY_URL else click.Path
                 parameter.type = kind(readable=False, allow_dash=True)
         return command
@@ -270,7 +270,7 @@ def _run(given: list[str]) -> int:
 
 
 def _invoke(given: list[str], again: bool = True) -> None:
-    """Run a command; if its cached data is damaged, delete the data and run it ``again``."""
+    """Run a command; if its cached data is damaged, delete the data and rerun it if ``again``."""
     with cli.make_context("cocite", list(given)) as context:
         context.meta[GIVEN] = given
         try:

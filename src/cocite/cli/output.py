@@ -146,7 +146,7 @@ def names_text(
     optional: Sequence[Sequence[str]] = (),
     least: int = _LEAST,
 ) -> str:
-    """Return a table whose last column holds names; ``least`` terminal columns must fit.
+    """Return a table whose last column holds names; it gets at least ``least`` terminal columns.
 
     ``named`` are the titles of pages, shown before their names. On a narrow terminal, ``optional``
     columns are dropped in order, and a note lists them.
@@ -175,9 +175,10 @@ def names_text(
 
 
 def table_text(titles: Sequence[str], rows: Sequence[Sequence[str]], prose: bool = False) -> str:
-    """Return a table with right-aligned columns, except the last, which is text of any length.
+    """Return a table of right-aligned columns; the last is left-aligned text of any length.
 
-    The terminal wraps long names, so that they can be copied whole; ``prose`` is wrapped here.
+    The terminal wraps long names, so that they can be copied whole. With ``prose``, the last column
+    is wrapped here.
     """
     widths, columns = _widths(titles, rows), terminal_width()
     before = sum(widths[:-1]) + 3 * len(widths[:-1])

@@ -3,7 +3,7 @@
 * :class:`Team` splits each of many small steps into one range per thread, aligned so that threads
   do not share cache lines.
 * :func:`in_order` runs items on workers with their own scratch memory, and yields results in order.
-  It submits at most one item more than there are workers.
+  At most one more item than there are workers is pending at a time.
 * :class:`WorkerPool` creates one object per block and calls its methods. A call returns *handles*:
   pass them to other calls, or ``take`` their values. ``Alone`` is a pool within this process.
 
@@ -106,7 +106,7 @@ class Pace:
 def in_order(
     workers: Sequence[Callable[[T], R]], items: Iterable[T], pace: Pace | None = None
 ) -> Iterator[R]:
-    """Yield ``worker(item)`` for every item, in order; raises its exception, and cancels others."""
+    """Yield ``worker(item)`` for every item, in order; an exception cancels the other items."""
     coming = iter(items)
     first = list(islice(coming, 2)) if len(workers) > 1 else []
     if len(first) < 2:
@@ -147,14 +147,14 @@ def in_order(
             yield waiting.popleft().result()
     finally:
         # Wait for running items, but do not join threads: the garbage collector may close abandoned
-        # iterators while locks are held that joining needs.
+        # iterators while locks that joining needs are held.
         if pool is not None:
             pool.shutdown(wait=False, cancel_futures=True)
         wait([future for future in waiting if not future.cancelled()])
 
 
 class WorkerPool(Protocol):
-    """One object per block, called by method. ``take`` and ``again`` may raise
+    """One object per block, called by method name. ``take`` and ``again`` may raise
     :class:`~cocite.errors.WorkerLost`.
     """
 

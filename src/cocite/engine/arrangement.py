@@ -1,14 +1,15 @@
 """Links sorted by source within destination blocks, for out-of-core scans and PageRank.
 
-A pass reads the sources' rows sequentially; random writes go only to the block's rows, which fit in
-memory. The links are sorted once, in *strips* that fit in memory, and written to scratch. A pass
-merges all strips of a block, one window of sources at a time. A strip may end between two in-links
-of a node; in-links ascend, so a node's terms are still added in ascending order of source.
+A pass computes one block: it reads the rows of the sources sequentially, and writes at random only
+to the rows of the block, which fit in memory. The links are sorted once, in *strips* that fit in
+memory, and written to scratch. A pass merges all strips of a block, one window of sources at a
+time. A strip may end between two in-links of a node. In-links are in ascending order, so a node's
+terms are still added in ascending order of source.
 
-A strip is a stream of 32-bit words: a source, then its targets in the block, the last one marked
-(``kernels/scan.py``). This takes 4 bytes per link, and 4 per source in each strip. Sorting takes 50
-to 80 ns per link, and 24 bytes of memory per link in a strip.
-Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+A strip is a stream of 32-bit words: each source, followed by its targets in the block, with a mark
+on the last target (``kernels/scan.py``). This takes 4 bytes per link, and 4 per source in each
+strip. Sorting takes 50 to 80 ns per link, and 24 bytes of memory per link in a strip.
+Source: Haveliwala, *Efficient computation of PageRank*, section 3.2.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ class SourceWords:
         into: Values,
         combination: tuple[Any, tuple[Any, ...]] | None = None,
     ) -> None:
-        """Combine rows of x, for ``sources``, into the rows ``into`` of their targets in a block.
+        """Combine the rows of x for ``sources`` into ``into``, the rows of a block's nodes.
 
         ``window`` rows of x are in memory at a time. ``combination`` comes from
         :meth:`~cocite.engine.scan.Fold.combination`; the default, which weighted links require, is

@@ -6,8 +6,9 @@
 A :class:`BlockWalker` stores the rows of one block and may run in another process. The steps are
 the same as in the walk on disk (``engine/walk_blocks.py``), so samples are byte-identical. The
 conductor, :class:`BlocksWalk`, counts live tokens and bytes sent. A block needs memory for its
-rows, a ``BlockPart``, and per sample 24 bytes per token and 12 per record. Source: Fogaras, Racz,
-*Scaling link-based similarity search*, 2.1.3: tokens move to the hosts that own their nodes.
+rows, for a ``BlockPart``, and, per sample, 24 bytes per token and 12 per record. Source: Fogaras,
+Racz, *Scaling link-based similarity search*, section 2.1.3: tokens move to the hosts that own their
+nodes.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ Rows = NDArray[np.uint32]
 
 
 class Message(NamedTuple):
-    """The rows that a block sends to another in one step, for all samples.
+    """The rows that one block sends to another in one step, for all samples.
 
     ``rows`` is uint32[k, 3]; ``table`` int64[p, 4] lists (sample, kind, tag, number of rows). Rows
-    with equal sample, kind and tag are in order.
+    with the same sample, kind and tag are in order.
     """
 
     rows: Rows
@@ -132,7 +133,7 @@ def placed_links(
     nodes: int,
 ) -> Links:
     """Return links with ``nodes`` rows, so that kernels find rows by node id. Only rows from
-    ``first`` on exist; other offsets have no memory pages. Never ``evict`` the links.
+    ``first`` on exist; the other offsets take no memory. Never ``evict`` the links.
     """
     size = 8 * (nodes + 1)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _UNRESERVED
@@ -144,7 +145,8 @@ def placed_links(
 @dataclass(frozen=True)
 class Traffic:
     """Bytes exchanged between blocks: ``tokens`` and ``records`` by walks, ``values`` by scans,
-    ``trees`` and ``groups`` by the tree and min-hash layouts. ``steps`` counts over all samples.
+    ``trees`` and ``groups`` by the tree and min-hash layouts. ``steps`` counts the steps of all
+    samples.
     """
 
     nodes: int
@@ -208,10 +210,11 @@ class BlockWalker:
         self._part.begin()
 
     def step(self, step: int, *messages: Message | None) -> tuple[object, ...]:
-        """Receive the previous step's messages, then make one step of all samples.
+        """Receive the previous step's messages, then advance all samples by one step.
 
-        Returns a tuple: (int64[samples], the numbers of tokens moved; int64[2], the bytes of tokens
-        and of records for other blocks); then one message per block, None for this block.
+        Returns a tuple. Its first item is a pair: int64[samples], the numbers of tokens moved, and
+        int64[2], the bytes of tokens and of records for other blocks. The other items are one
+        message per block, None for this block.
         """
         self._receive(messages)
         live = np.zeros(len(self._states), np.int64)
@@ -240,7 +243,7 @@ class BlockWalker:
         for sample, kind, tag, rows in unpack([own, *messages]):
             if kind == TOKENS:
                 self._states[sample].arrived.put(self._block, tag, rows)
-            else:  # copy, as messages are dropped
+            else:  # copy, so that the message can be freed
                 bucket = 2 * self._block + (kind == OUTER)
                 self.records[sample].put(bucket, tag, rows.copy())
 
@@ -254,14 +257,14 @@ class BlockWalker:
 
 
 class BlocksWalk:
-    """The conductor of a ``crew`` of :class:`BlockWalker`."""
+    """The conductor of a ``crew`` of :class:`BlockWalker` objects."""
 
     def __init__(self, crew: WorkerPool, nodes: int, length: int) -> None:
         self.crew, self._length = crew, length
         self.traffic = Traffic(nodes)
 
     def walk(self, samples: range) -> dict[int, tuple[int, ...]]:
-        """Walk the samples; return the numbers of tokens moved at each step, by sample."""
+        """Walk the samples; return, for each sample, the number of tokens moved at each step."""
         crew, blocks = self.crew, range(self.crew.size)
         begun = [crew.call(block, "begin", samples)[0] for block in blocks]
         crew.take(begun)

@@ -7,11 +7,12 @@ for the exact diagonal (``kernels/linear.py``), then sets
 
     D'(v)  <-  D'(v) - r(v) + c / d(v)**2 * sum of r over in-neighbors of v
 
-The remaining residual is usually smaller by a factor of ten or more. If it is not, for example with
-a decay near 1, up to twelve more sweeps mix the last few moves. Scores computed with D' are between
-s (1 + low) and s (1 + high), the extremes of r. Threads do not change the result. Memory is 120
-bytes per node, and 24 per node per thread. Source: Maehara, Kusumi, Kawarabayashi 2014 (the
-linearized form); Anderson 1965 (mixing). The correction and the bounds are new.
+The remaining residual is usually smaller by a factor of ten or more. If it still exceeds the
+target, for example with a decay near 1, up to twelve more sweeps mix the last few moves. A score
+computed with D' is between s (1 + low) and s (1 + high), where s is the exact score, and low and
+high are the extremes of r. The number of threads does not change the result. Memory is 120 bytes
+per node, and 24 per node per thread. Source: Maehara, Kusumi, Kawarabayashi 2014 (the linearized
+form); Anderson 1965 (mixing). The correction and the bounds are new.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ class Diagonal:
 
 
 def make_space(nodes: int, entries: int = 0) -> RunSpace:
-    """Allocate scratch for ``nodes`` nodes, and forward runs of up to ``entries`` entries."""
+    """Allocate scratch for ``nodes`` nodes, and for forward runs of up to ``entries`` entries."""
     scratch = Scratch(None)
     return RunSpace(
         scratch.zeros(2 * nodes, np.float64).reshape(2, nodes),
@@ -92,21 +93,21 @@ def make_diagonal(
     """Compute the diagonal for the links ``rows``; ``columns`` are the same links by the other end.
 
     ``decay`` is c, between 0 and 1. ``target`` is the target width of the residual's bounds; nodes
-    that would require more than some millions of links get wider bounds. ``progress`` is called
-    with (pass, nodes done, total nodes); passes count from 0. To resume, ``reached`` is the number
-    of completed stages with their table, and ``keep`` is called with the table after each stage.
-    Neither these nor ``threads`` change the result.
+    that would require more than a few million links get wider bounds. ``progress`` is called with
+    (pass, nodes done, total nodes); passes are numbered from 0. After each stage, ``keep`` is
+    called with the table. To resume, pass the number of completed stages and their table as
+    ``reached``. Neither resuming nor ``threads`` changes the result.
     """
     return _Making(rows, columns, decay, threads, target, progress)(reached, keep)
 
 
 def diagonal_room(rows: Links, columns: Links, means: Resources) -> int:
-    """Return how many threads fit in memory; raises :class:`ResourceError` for none."""
+    """Return how many threads fit in memory; raises :class:`ResourceError` if none does."""
     return _threads(rows.nbytes + columns.nbytes, rows, means)[0]
 
 
 def diagonal_memory(links: Links, means: Resources) -> int:
-    """Return the bytes needed, given links by one end; raises :class:`ResourceError`."""
+    """Return the bytes needed for ``links`` by both ends; raises :class:`ResourceError`."""
     return _threads(2 * links.nbytes, links, means)[1]
 
 
@@ -161,13 +162,13 @@ class _Making:
             keep(self.table)
         found = self._together(everyone, self._residuals(everyone, self.target))
         low, high = found[:, 0], found[:, 0] + found[:, 1]
-        # Nodes without in-links are exact.
+        # Nodes without in-links have the residual 0.
         return Diagonal(
             self.decay, self.table, float(low.min(initial=0)), float(high.max(initial=0))
         )
 
     def _settle(self, nodes: NDArray[np.uint32], found: NDArray[np.float64], target: float) -> None:
-        """Move the nodes again whose last move was large: their residuals may still be large."""
+        """Move again the nodes whose last move was large: their residuals may still be large."""
         moved = found[:, 0] + found[:, 2]
         for round_ in range(_ROUNDS):
             far = np.abs(moved) > target / 4
@@ -241,7 +242,7 @@ class _Making:
         return limits
 
     def _residuals(self, nodes: NDArray[np.uint32], target: float) -> NDArray[np.float64]:
-        """Return float64[nodes, 3]: lower bound on r, interval width, estimate minus bound."""
+        """Return float64[nodes, 3]: lower bound on r, interval width, estimate minus the bound."""
         out = np.empty((nodes.size, 3))
         tune = np.array([self.decay, target * _FIRST, target, _MOST_LINKS])
         self._pass(

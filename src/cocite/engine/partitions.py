@@ -7,8 +7,8 @@ as on one machine, and results are bit-identical for any division into blocks.
 
 A block needs memory for twice its links, two rows of values per node of its own, and one per node
 that it reads from other blocks. The conductor's memory does not depend on the graph.
-Source: Haveliwala, *Efficient computation of PageRank*, 3 and 3.2; Fogaras, Racz, *Scaling
-link-based similarity search*, 2.3.2.
+Source: Haveliwala, *Efficient computation of PageRank*, sections 3 and 3.2; Fogaras, Racz, *Scaling
+link-based similarity search*, section 2.3.2.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Border:
         return np.searchsorted(self.reads, sources).astype(np.uint32)
 
     def requests(self) -> list[Nodes]:
-        """Return the nodes read from each other block."""
+        """Return the nodes read from every other block."""
         found = [self.reads[slot] for slot in self.slots]
         found[self.block] = found[self.block][:0]
         return found
@@ -77,7 +77,7 @@ class Border:
         return [own[rows] if rows.size else None for rows in self._readers]
 
     def receive(self, messages: Sequence[Values | None], values: Values) -> None:
-        """Write messages, of at most as many lanes, into ``values``, in the order of ``reads``."""
+        """Write messages, which may have fewer lanes, to ``values``, in the order of ``reads``."""
         for slot, rows in zip(self.slots, messages, strict=True):
             if rows is not None:
                 values[slot][..., : rows.shape[-1]] = rows
@@ -108,7 +108,7 @@ def connect(crew: WorkerPool) -> int:
 
 
 VALUE_BYTES = 4
-"""Bytes of a min-hash, sent per node per sample per step per reading block."""
+"""Bytes of a min-hash: in a step, a node sends one per sample to each block that reads it."""
 
 
 def block_scan_bytes(nodes: int, links: int, others: int) -> int:
@@ -178,7 +178,7 @@ class ScanBlock(BorderWorker):
 
 
 class BlocksScan:
-    """The conductor of a ``crew`` of :class:`ScanBlock` over ``nodes`` nodes."""
+    """The conductor of a ``crew`` of :class:`ScanBlock` objects over ``nodes`` nodes."""
 
     def __init__(self, crew: WorkerPool, nodes: int) -> None:
         self.crew, self.traffic = crew, Traffic(nodes)
@@ -201,7 +201,7 @@ class BlocksScan:
         self._take(calls, samples, 0)
 
     def step(self, method: str, *arguments: Any, samples: int = 1) -> None:
-        """Scan once: call ``method`` on each block with the arguments and the messages to it."""
+        """Scan once: call ``method`` on each block with the arguments and the block's messages."""
         crew, sent = self.crew, self._sent
         calls = [
             crew.call(

@@ -95,9 +95,9 @@ def plan_scan(
 ) -> ScanPlan:
     """Choose the fastest plan that fits the memory; ``means`` may set the number of blocks on disk.
 
-    The memory is for the links, x, y and buffers. A node has ``lanes`` values, 1 or as many as fit
-    into 64 bytes, of type ``dtype``, uint32 or float64. Raises ``UsageError``, and
-    ``ResourceError`` if the memory is too small for one thread with small blocks.
+    The memory is for the links, x, y and buffers. A node has ``lanes`` values (1, or as many as fit
+    into 64 bytes) of type ``dtype`` (uint32 or float64). Raises ``UsageError`` for other values,
+    and ``ResourceError`` if the memory is too small for one thread with small blocks.
     """
     kind = np.dtype(dtype)
     if kind.type not in _DTYPES:
@@ -138,7 +138,7 @@ def _chosen(links: Links, row: int, total: int, means: Resources) -> ScanPlan:
 
 
 def _ranges(links: Links, size: int, threads: int) -> tuple[int, ...]:
-    """Cut several ranges per thread: their times differ, and scans stop only between ranges."""
+    """Cut several ranges per thread: some take longer, and scans stop only between ranges."""
     return cut_evenly(links, max(4 * threads if threads > 1 else 1, size // _LARGEST_PIECE))
 
 
@@ -152,7 +152,7 @@ def _largest(links: Links, cuts: tuple[int, ...]) -> int:
 def _in_blocks(
     links: Links, row: int, total: int, rows: int, share: int, threads: tuple[int, int]
 ) -> ScanPlan:
-    """Plan blocks of at most ``rows`` rows, for (used, requested) threads of ``share`` bytes."""
+    """Plan blocks of at most ``rows`` rows; ``threads`` (used, requested) have ``share`` bytes."""
     count, wanted = threads
     blocks = -(-links.nodes // min(rows, _MOST_ROWS))
     if blocks > 1:

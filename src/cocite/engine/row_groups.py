@@ -4,9 +4,9 @@
     group     yield, for each range, the number of values per key, then all values by key
 
 The values of a key keep their order. A range that exceeds memory is read several times, once for
-each subset of keys that fits. The values of a key that exceeds memory are streamed. Memory is 64
-bytes for each of ``rows`` rows.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2.3 (external sorting).
+each subset of keys that fits. If the values of one key exceed memory, they are streamed. Memory is
+64 bytes for each of ``rows`` rows.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.2.3 (external sorting).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Nodes = NDArray[np.uint32]
 
 
 class RowGroups:
-    """Groups rows by keys below ``keys``, with at most ``rows`` rows in memory."""
+    """Groups rows by key (0 to ``keys`` - 1), with at most ``rows`` rows in memory."""
 
     def __init__(self, keys: int, rows: int) -> None:
         self.rows = max(rows // _EIGHT, 1) * _EIGHT
@@ -53,7 +53,9 @@ class RowGroups:
             yield low, high, spool.pieces(number, self._buffer)
 
     def groups(self, spool: Spool) -> Iterator[tuple[int, NDArray[np.int64], Iterator[Nodes]]]:
-        """Yield (first key, values per key, chunks of values) per range; consume chunks first."""
+        """Yield (first key, number of values per key, chunks of values) per range. Consume the
+        chunks before the next range.
+        """
         for number, (low, high, pieces) in enumerate(self.ranges(spool)):
             counts = np.zeros(high - low, np.int64)
             for _, rows in pieces:
@@ -74,7 +76,7 @@ class RowGroups:
             first, before = last, int(ends[last - 1])
 
     def _sorted(self, spool: Spool, number: int, first: int, last: int, size: int) -> Nodes:
-        """Return the values of keys ``first`` to ``last``, relative to the range."""
+        """Return the values, sorted by key, of the range's keys ``first`` to ``last``."""
         keys, values = np.empty(size, np.uint32), np.empty(size, np.uint32)
         at = 0
         for rows in self._between(spool, number, first, last):

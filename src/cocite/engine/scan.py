@@ -9,8 +9,8 @@ in ascending order of source, so results are bit-identical for any number of thr
 memory budget.
 
 A scan costs O(links * lanes): 3 ns per link for 16 lanes of 32 bits in memory, 1.5 to 3.5 times as
-much in blocks. Source: Haveliwala, *Efficient computation of PageRank*, 3; with min, Fogaras, Racz,
-*Scaling link-based similarity search*, 2.3.1.
+much in blocks. Source: Haveliwala, *Efficient computation of PageRank*, section 3; for min,
+Fogaras, Racz, *Scaling link-based similarity search*, section 2.3.1.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class Scan:
         *,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Prepare the scan by a plan from :func:`plan_scan`. For blocks, arrange the links in
-        scratch files in ``folder``, by default the system's; raises ``ResourceError`` if they
-        exceed the disk space.
+        """Prepare the scan according to ``plan``, from :func:`plan_scan`. For blocks, arrange the
+        links in scratch files in ``folder`` (by default the system's temporary directory); raises
+        ``ResourceError`` if the files exceed the disk space.
         """
         self._links, self._lanes, self._dtype = links, plan.lanes, np.dtype(plan.dtype)
         self.plan, self._pace = plan, Pace()
@@ -115,7 +115,7 @@ class Scan:
         return (nodes,) if self._lanes == 1 else (nodes, self._lanes)
 
     def vector(self) -> Values:
-        """Allocate zeros for x or y, on disk or in memory aligned to cache lines, as planned."""
+        """Allocate zeros for x or y, as planned: on disk, or in memory, aligned to cache lines."""
         if self._scratch.on_disk:
             return self._scratch.zeros(self.shape, self._dtype)
         size = self._links.nodes * self._lanes * self._dtype.itemsize
@@ -142,7 +142,7 @@ class Scan:
         result = self.vector() if out is None else out
         values, written = self._flat("x", x), self._flat("out", result)
         if not written.flags.writeable or np.may_share_memory(values, written):
-            raise UsageError("out is x, or read-only; pass another array that is writable")
+            raise UsageError("out must be a writable array that does not share memory with x")
         work = self._push if self.plan.way is Way.BLOCKS else self._pull
         for _ in work(values, fold, begin, written):
             pass
@@ -216,7 +216,7 @@ def _arranged(links: Links, part: _Part) -> NDArray[np.uint32]:
 
 
 def _copy(source: Values, target: Values, piece: int) -> None:
-    """Copy in chunks, so that little of an array on disk is in memory."""
+    """Copy in chunks, so that only a small part of an array on disk is in memory."""
     for low in range(0, source.size, piece):
         part = slice(low, low + piece)
         target[part] = source[part]
@@ -230,10 +230,11 @@ def _copy(source: Values, target: Values, piece: int) -> None:
 #             = min of fp_(k-1)(u) over u = v and the in-neighbors u of v
 #
 # The probability that two nodes have the same fp_k is their Jaccard coefficient, |I_k(u) n I_k(v)|
-# / |I_k(u) u I_k(v)|. All rings of a sample use one order, drawn for (seed, sample, 0); steps of
-# walks count from 1. Samples are computed 16 at a time, one per lane of a scan with min; results do
-# not depend on the grouping. Memory is two rows of 64 bytes per node, or less with a smaller
-# budget. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Algorithm 3).
+# / |I_k(u) u I_k(v)|. All rings of a sample (fp_1, fp_2, ...) use one order. It is drawn for (seed,
+# sample, 0), which no walk uses: steps of walks count from 1. Samples are computed 16 at a time,
+# one per lane of a scan with min; results do not depend on the grouping. Memory is two rows of 64
+# bytes per node, or less with a smaller budget. Source: Fogaras, Racz, *Scaling link-based
+# similarity search*, section 2.3 (Algorithm 3).
 
 LANES = ROW_BYTES // 4
 """Samples computed together."""
@@ -247,7 +248,9 @@ def plan_ring_scan(links: Links, means: Resources) -> ScanPlan:
 
 
 class Ring:
-    """The min-hashes fp_k, k = ``step``, of some samples; valid until the next ring is computed."""
+    """The min-hashes fp_k of some samples, with k = ``step``; valid until the next ring is
+    computed.
+    """
 
     def __init__(
         self, step: int, places: NDArray[np.uint32], orders: NDArray[np.uint32], threads: int
@@ -282,8 +285,8 @@ class HopNeighborhoods:
         turn: int = 0,
         folder: str | os.PathLike[str] | None = None,
     ) -> None:
-        """Prepare the scans by ``plan``, from :func:`plan_ring_scan`; ``turn`` is added to the step
-        number of draws.
+        """Prepare the scans according to ``plan``, from :func:`plan_ring_scan`; ``turn`` is added
+        to the step number of draws.
         """
         self._length, self._seed, self._turn, self._nodes = length, seed, turn, links.nodes
         self._threads = plan.wanted

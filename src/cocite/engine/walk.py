@@ -2,13 +2,14 @@
 
 At every step, each live token moves to one in-neighbor, tokens that meet merge, and tokens at nodes
 without in-links end. The result is the sample's fingerprint graph: for each node that met a smaller
-one, the smallest node in the first group that it met, and the step. Out of core, a destination
-*block*'s tokens move, and its memory pages are released, before the next block is read. Randomness
-is keyed by (seed, sample, step, node).
+one, the smallest node in the first group that it met, and the step. Out of core, the tokens of one
+destination *block* move, and its memory pages are released, before the next block is read.
+Randomness is keyed by (seed, sample, step, node).
 
 A sample costs O(live steps), about 2 per node on web graphs for length 10. The weighted step takes
 log(in-degree) times as long; argmin and clock also read all in-links of nodes with tokens. Memory
-is 25 bytes per node. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3, 2.2.3.
+is 25 bytes per node. Source: Fogaras, Racz, *Scaling link-based similarity search*, sections 2.1.3
+and 2.2.3.
 """
 
 from __future__ import annotations
@@ -37,8 +38,8 @@ class FingerprintGraph:
 
     ``parent`` is uint32, NOWHERE (2**32 - 1) for roots; ``label`` uint8, the step of the meeting;
     ``extent`` uint32, the size of the tree for roots, otherwise the start of the node's subtree
-    within the parent's. ``live`` counts the tokens at each step. ``spare`` is scratch for the
-    caller, two arrays uint32[nodes].
+    within the parent's subtree. ``live`` counts the tokens at each step. ``spare`` is scratch for
+    the caller, two arrays uint32[nodes].
     """
 
     parent: NDArray[np.uint32]
@@ -93,7 +94,7 @@ class Mover:
     def __call__(
         self, sample: int, step: int, at: NDArray[np.uint32], out: NDArray[np.uint32]
     ) -> None:
-        """Move a sample's tokens from nodes ``at`` to ``out``, an array of equal length."""
+        """Move a sample's tokens from the nodes ``at``; write their new nodes to ``out``."""
         move = self.kernel(sample, step)
         for block in pairwise(self.cuts):
             move(at, out, *block)
@@ -107,7 +108,7 @@ class Mover:
             evict(self._weights.values)
 
     def _draws(self, sample: int) -> StepDraws:
-        """Return a sample's draws for all steps: on small graphs, a step is faster than a call."""
+        """Return a sample's draws for all steps: on small graphs, calls take longer than steps."""
         found = self._drawn
         if found is None or found.sample != sample:
             ordered = MAX_LENGTH if self._step is Step.ARGMIN else 0
@@ -210,23 +211,25 @@ def walker_bytes(nodes: int) -> int:
 # -- walks of single nodes ---------------------------------------------------------------
 
 # Draws are keyed by (sample, step, node), so these walks equal those of the whole sample.
-# ``follow`` computes the walks of some nodes until each meets the first one's walk, or ends.
+# ``follow`` computes the walks of some nodes until each meets the walk of the first node, or ends.
 # ``probe`` finds all walks that meet a given walk x[0] = u, x[1], ..., x[L]. A walk that first
-# meets it at step t is at another node at t - 1, and steps to x[t]. So, backward from the empty
-# set F(L),
+# meets it at step t is at another node at t - 1, and steps to x[t]. So, backward from the empty set
+# F(L),
 #
 #     F(t - 1) = the nodes whose step t goes to x[t] or into F(t), except x[t - 1]
 #
 # F(0) contains all nodes that u meets, each with the step t at which it entered F. ``follow``
 # computes a step for every walk that continues, ``probe`` for every node linked from F or from the
-# walk. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.4, here without stored
-# trees; backward search as in Liu et al. 2017 (ProbeSim).
+# walk. Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.1.4, here without
+# stored trees; backward search as in Liu et al. 2017 (ProbeSim).
 
 Nodes = NDArray[np.uint32]
 
 
 def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.uint8]:
-    """Return the steps at which walks first meet the first node's: 0 for itself, 255 for none."""
+    """Return the steps at which walks first meet that of the first node: 0 for itself, 255 for
+    none.
+    """
     times = np.full(nodes.size, NEVER, np.uint8)
     times[0] = 0
     at, who, arrived = nodes.copy(), np.arange(nodes.size, dtype=np.uint32), np.empty_like(nodes)

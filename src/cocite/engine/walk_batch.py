@@ -1,14 +1,15 @@
 """Walk several samples together, with one pass over the links per step.
 
-    step      for each block:         read its links once; the tokens of all samples in it move
+    step      for each block:         read its links once; move the tokens of all samples there
               for each sample:        merge tokens at the same node
 
 If the graph exceeds memory, walks of single samples read the graph for every step of every sample.
 Here, a scratch file stores a sample's tokens and records of meetings, 12 bytes each, so a sample
-reads and writes 40 bytes per live token instead. Threads share a block. Samples are byte-identical.
-On cnr-2000, the walk with all tokens in files (``engine/walk_blocks.py``) takes 1.4 to 1.9 times as
-much CPU time. Memory is 25 bytes per node per thread, plus a block. Source: Fogaras, Racz, *A
-scalable randomized method to compute link-based similarity rank on the web graph*, 2.2.
+reads and writes 40 bytes per live token instead. Threads share a block. Samples are byte-identical
+to those of single walks. On cnr-2000, the walk with all tokens in files (``engine/walk_blocks.py``)
+takes 1.4 to 1.9 times as much CPU time. Memory is 25 bytes per node per thread, plus a block.
+Source: Fogaras, Racz, *A scalable randomized method to compute link-based similarity rank on the
+web graph*, section 2.2.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from cocite.kernels import walk_blocks
 from cocite.storage.spool import ScratchFile
 
 TOGETHER = 16
-"""The minimum number of samples per group, which estimates assume."""
+"""The minimum number of samples per group; estimates assume this number."""
 STATE_NODE = 28
 """Maximum bytes of scratch per node per sample."""
 
@@ -44,9 +45,10 @@ _LEAST_WORDS = 192
 class _BatchState:
     """The state of a sample between steps.
 
-    ``file`` has regions of 4 bytes per node, for token nodes, by block; their positions by head;
-    heads; and members. Records follow. Each block's tokens begin at ``starts`` uint32[blocks + 1].
-    ``ends`` counts the records before each step, and in total; ``live`` the tokens at each step.
+    ``file`` has four regions of 4 bytes per node: the nodes of the tokens, by block; the position
+    of each of these tokens by head; the heads; and the members. Records follow. Each block's tokens
+    begin at ``starts`` uint32[blocks + 1]. ``ends`` counts the records before each step and, last,
+    all records; ``live`` counts the tokens at each step.
     """
 
     file: ScratchFile

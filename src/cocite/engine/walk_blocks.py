@@ -1,6 +1,6 @@
 """The walk in destination blocks, with tokens in files or in messages.
 
-    arrive    merge the tokens sent by the last step, by head; tokens at the same node meet
+    arrive    merge the tokens sent in the previous step, by head; tokens at the same node meet
     leave     move live tokens along the block's links, and send them to the blocks of their nodes
     records   send each meeting and each root to the block of its parent
 
@@ -9,7 +9,7 @@ process handles all blocks in turn (:class:`ExternalWalker`), or memory, if bloc
 (``engine/carriers.py``). A block reads rows in ascending order of head, so both give the same
 bytes. Merging costs O(log blocks) per token. Memory is 13 bytes per node in the largest block, and
 64 for each of ``rows`` buffered rows. Source: Fogaras, Racz, *Scaling link-based similarity
-search*, 2.1.3 (sorting, merging, and hosts that own nodes) and 2.2.3.
+search*, sections 2.1.3 (sorting, merging, and hosts that own nodes) and 2.2.3.
 """
 
 from __future__ import annotations
@@ -263,8 +263,9 @@ class Meetings:
     """A sample's fingerprint graph, as records (node, parent, offset) tagged with the step.
 
     Bucket 2b of ``records`` contains records with node and parent in block b, and b's roots (node,
-    NOWHERE, members); bucket 2b + 1, records with the node in a later block. ``live`` counts the
-    tokens moved at each step; ``points`` are as in :class:`MovingSample`.
+    NOWHERE, members); bucket 2b + 1, records with the parent in block b and the node in a later
+    block. ``live`` counts the tokens moved at each step; ``points`` are as in
+    :class:`MovingSample`.
     """
 
     records: Spool
@@ -291,7 +292,7 @@ class ExternalWalker:
         together: int = 1,
         points: bool = False,
     ) -> None:
-        """Prepare the walk with at most ``rows`` rows in memory; ``points`` records points."""
+        """Prepare the walk with at most ``rows`` rows in memory; if ``points``, record points."""
         self._mover, self._links, self.cuts = mover, mover.links, mover.cuts
         self._length = length
         self._part = BlockPart(mover, length, rows)
@@ -304,7 +305,7 @@ class ExternalWalker:
         self._states: dict[int, MovingSample[Spool]] = {}
 
     def __call__(self, sample: int) -> Meetings:
-        """Return a sample from the last ``walk``, valid until the next one."""
+        """Return a sample from the last ``walk``, valid until the next ``walk``."""
         state = self._states[sample]
         return Meetings(state.records, tuple(state.live), state.points)
 

@@ -1,13 +1,13 @@
 """Weights for walk steps: arrays that weighted steps read in addition to the links.
 
     Step.WEIGHTED   cumulative shares of each node's links, in units of 2**-32: 4 bytes per link
-    Step.CLOCK      the weights themselves: one per link, or one per node (the in-neighbor's)
+    Step.CLOCK      the weights themselves: one per link, or one per in-neighbor
 
-A weight is the link's, the in-neighbor's (``node_weights``), or their product. Node weights such as
-1 / out-degree (:func:`inverse_degrees`) give links from pages with many links less weight, like
-inverse document frequency for words; CLOCK then needs no array for links. All walkers of a run
-share the arrays. Shares and products each cost one pass over the links, and 4 bytes per link of
-memory or scratch.
+A weight is that of the link, that of the in-neighbor (``node_weights``), or their product. Node
+weights such as 1 / out-degree (:func:`inverse_degrees`) give links from pages with many links less
+weight, like inverse document frequency for words. With node weights alone, CLOCK needs no array for
+links. All walkers of a run share the arrays. Shares and products each cost one pass over the links,
+and 4 bytes per link of memory or scratch.
 """
 
 from __future__ import annotations
@@ -82,9 +82,9 @@ def step_weights(
 ) -> StepWeights:
     """Prepare link weights for a weighted step, ``Step.WEIGHTED`` or ``Step.CLOCK``.
 
-    ``links`` have weights unless ``node_weights`` are given: float32[nodes], positive and finite, a
-    weight per neighbor. ``scratch`` stores arrays of 4 bytes per link, by default in memory. Raises
-    ``UsageError`` for missing or invalid weights.
+    ``links`` must have weights unless ``node_weights`` are given; these are float32[nodes],
+    positive and finite, one per neighbor. ``scratch`` stores arrays of 4 bytes per link, by default
+    in memory. Raises ``UsageError`` for missing or invalid weights.
     """
     if node_weights is not None:
         _check(links, node_weights)

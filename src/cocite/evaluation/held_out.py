@@ -12,10 +12,10 @@ its id.
                                          / the sum of the k largest g(x) over C(v)
     links@k   = the fraction of the hidden neighbors among the first k (link prediction)
 
-A node w with more than 10,000 such links is ignored, and pages without co-neighbors are, too. Costs
-two passes over the links, 16 bytes per node, about 50 per pair tried, and a copy of the graph on
-disk. Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction problem*, without
-dates.
+A node w with more than 10,000 links in that direction is ignored, and so are pages without
+co-neighbors. Costs two passes over the links, 16 bytes per node, about 50 bytes per pair tried, and
+a copy of the graph on disk. Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction
+problem*, without dates.
 """
 
 from __future__ import annotations
@@ -149,8 +149,8 @@ def _among(values: Pairs, ascending: Pairs) -> NDArray[np.bool_]:
 
 
 def _counted(graph: Graph) -> tuple[int, NDArray[np.int64]]:
-    """Return the number of links between different pages, and int64[nodes]: each page's share of
-    these, in-links plus out-links.
+    """Return the number of links between different pages, and int64[nodes]: each page's number of
+    these links, in-links plus out-links.
     """
     degrees = np.diff(graph.in_offsets).astype(np.int64) + graph.out_degrees
     loops = 0
@@ -210,7 +210,7 @@ class CoNeighborGain(QueryJudge):
                 found.append((page, ends, coneighbors))
         if not found:
             raise UsageError(
-                f"in {graph.path}, no page with hidden links shares a neighbor with them, so there "
+                f"in {graph.path}, no page with hidden links has co-neighbors, so there "
                 "is nothing to find. Tune by labels with --labels (labels=...), or use the default "
                 "measure"
             )

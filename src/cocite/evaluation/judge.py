@@ -8,14 +8,14 @@
 
 Sibling Gamma compares a list with the *familial* order (``evaluation/labels.py``). Of the pairs of
 a node of the query's class and a node of a sibling class, both orders agree on C, and disagree on
-D. Ties and nodes that are missing or score 0 (or ``least``) are in no pair. *micro* is the mean
-over queries of Gamma in the best 100; *macro* adds up the pairs of whole lists, with the query
-first.
+D. Ties are in no pair, nor are nodes that are missing or score at most 0 (or ``least``). *micro* is
+the mean over queries of Gamma in the best 100; *macro* adds up the pairs of whole lists, with the
+query first.
 
-With r_i = 1 if hit i is relevant, else 0, ndcg@k is the sum of r_i / log2(i + 1) over i <= k, over
-its largest possible value. A missing hit has r_i = 0 and a cosine of 0; *filled* figures use the
-fraction of relevant nodes among the unlisted ones, the mean over all their orders. Queries without
-relevant nodes are excluded. TF-IDF is scikit-learn's (an extra).
+With r_i = 1 if hit i is relevant, else 0, ndcg@k is the sum of r_i / log2(i + 1) over i <= k,
+divided by its largest possible value. A missing hit has r_i = 0 and a cosine of 0; *filled* figures
+use the fraction of relevant nodes among the unlisted ones, the mean over all their orders. Queries
+without relevant nodes are excluded. scikit-learn (an extra) computes TF-IDF.
 
 Source: Goodman, Kruskal 1954; Haveliwala, Gionis, Klein, Indyk 2002; Fogaras, Racz, *Scaling
 link-based similarity search*, section 5.1 (micro), *A scalable randomized method ...*, section 6
@@ -106,7 +106,7 @@ def read_texts(
     memory: int | None = None,
 ) -> dict[int, str]:
     """Read texts by node id. Raises the errors of :func:`~cocite.io.readers.tables.texts_of`, and
-    :class:`~cocite.errors.ResourceError` if twice the texts, plus the libraries that weigh words,
+    :class:`~cocite.errors.ResourceError` if twice the texts, plus the libraries that weight words,
     exceed ``memory`` bytes.
     """
     found, held = dict[int, str](), 0
@@ -321,11 +321,11 @@ class Judge(QueryJudge):
         ``gamma_least``; precision, recall and nDCG by ``relevance``; cosines by ``content``, up to
         ``depth`` hits. None omits a figure.
 
-        ``longest`` limits the length of lists, which is faster but must suffice for all figures; 0
-        means whole lists.
+        ``longest`` limits the length of lists for speed, and must suffice for all figures; 0 means
+        whole lists.
         """
         if queries.size == 0:
-            raise UsageError("there are no queries, as no node has a label or a text")
+            raise UsageError("there are no queries, because no node has a label or a text")
         if top < 2 or depth < 1 or not cutoffs or min(cutoffs) < 1:
             raise UsageError("top must be 2 or more; cutoffs and depth must be 1 or more")
         if not 0 <= gamma_least < float("inf"):

@@ -4,9 +4,9 @@ A label is a path, such as ``subject.Science.Biology``; a flat class has one par
 node at depth d are the first d parts of its labels. Two nodes are *same* if they share a class,
 *sibling* if classes of both agree in their first d - 1 parts, and otherwise *other*.
 
-Every figure is a ratio of sums over queries. Intervals lie between quantiles over *resamples*,
-which draw as many queries with replacement, the same for all figures, so that easy queries cancel
-in differences. They cover the choice of queries, not the samples of the index.
+Every figure is a ratio of sums over queries. Intervals lie between quantiles over *resamples*. Each
+of these draws as many queries with replacement, the same for all figures, so that easy queries
+cancel in differences. Intervals cover the choice of queries, not the samples of the index.
 
 Source: Haveliwala, Gionis, Klein, Indyk 2002 and Fogaras, Racz, *Scaling link-based similarity
 search*, section 5.1; Efron, Tibshirani 1993, *An introduction to the bootstrap*, chapter 13.
@@ -101,19 +101,19 @@ def read_labels(
     columns
         The columns of name and label, by name or by number (from 1).
     separator
-        Separates the parts of a path. Empty for flat labels.
+        The separator between the parts of a path; empty for flat labels.
     delimiter, header, bad_rows
         As for :func:`~cocite.ingest`. A first row that names a node of the graph is not a header,
         unless ``header`` says so.
     memory
-        Maximum bytes. Sorting takes about 600 per pair, in addition to the distinct labels.
+        Maximum bytes. Sorting takes about 600 bytes per pair, in addition to the distinct labels.
 
     Raises
     ------
     ResourceError
         If the labels take more than ``memory``.
     InputError
-        If the table cannot be read, or labels no node of the graph.
+        If the table cannot be read, or has no labels for nodes of the graph.
     UsageError
         For an invalid option, or an ambiguous file.
     """
@@ -150,7 +150,7 @@ def read_labels(
     if not pairs:
         how = table.describe().removeprefix(f"{table.label}: ")
         raise InputError(
-            f"{path} labels no node of the graph. Its names are "
+            f"{path} has no labels for nodes of the graph. Its names are "
             + (", ".join(map(repr, strangers)) or "nothing")
             + f". The file was read as {how}; set the columns of names and labels with "
             "--label-columns (label_columns=...), or their separator with --delimiter "
@@ -162,7 +162,7 @@ def read_labels(
         _log.warning(
             f"{path}: {alone:,} of its {len(found):,} labels have a single node, so lists cannot "
             f"be evaluated by them. Names and labels were read from columns {columns[0]} and "
-            f"{columns[1]}; to read others: --label-columns (label_columns=...)"
+            f"{columns[1]}; to read other columns: --label-columns (label_columns=...)"
         )
     return Labels(tuple(found), nodes.astype(np.uint32), labels, unknown, table.describe())
 

@@ -108,7 +108,7 @@ def settings_text(settings: Settings) -> str:
 
 
 def plain(value: Value) -> str:
-    """Format a value as in a suite file."""
+    """Format a value as text, with Booleans in lower case."""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -118,7 +118,7 @@ def link_measures() -> list[str]:
 
 
 def combinations(names: Iterable[str], directions: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield (measure, direction), with the default direction if a measure supports none of them."""
+    """Yield (measure, direction). A measure without any of ``directions`` gets its default."""
     for way in directions:
         checked_direction(way)
     for name in names:

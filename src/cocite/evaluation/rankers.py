@@ -6,9 +6,9 @@ id:
     ranker.related(node, k) -> (ids uint32[h], scores float64[h]),  h <= k
 
 Scores must not increase, and ties are ordered by hash (``kernels/totals.py``). The list excludes
-the node itself, nodes that score 0 or less, and all nodes but the *candidates*, if given. Threads
-share a ranker, so it must be thread-safe. With a cluster, workers draw samples, and one connection
-serves all indexes.
+the node itself, nodes that score 0 or less, and, if *candidates* are given, all other nodes.
+Threads share a ranker, so it must be thread-safe. With a cluster, workers draw samples, and one
+connection serves all indexes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class IndexRanker:
         means: Resources | None = None,
         **settings: Value,
     ) -> None:
-        """Rank with query ``settings`` and ascending ``candidates``, or None for all nodes.
+        """Rank ``candidates`` (ascending; None for all nodes) with query ``settings``.
         ``means`` limits the memory of lists, by default to the index's limit. Raises
         :class:`UsageError`.
         """

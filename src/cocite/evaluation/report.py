@@ -148,7 +148,7 @@ def _examples(study: Study, methods: Sequence[str]) -> Iterator[ReportTable]:
         rows = [[f"{rank}", *map(_hit, hits)] for rank, hits in ranks]
         marked = any(hit.alike is not None for hits in lists.values() for hit in hits)
         remark = f"Labeled {', '.join(page.labels)}. " if page.labels else ""
-        remark += "✓ marks nodes that share a label with it." if marked else ""
+        remark += "✓ marks nodes that share a label with the query." if marked else ""
         if len(study.methods) > len(lists):
             remark += f" Only the {len(lists)} best methods are shown."
         yield ReportTable(f"Example: {_titled(page)}", ["rank", *lists], rows, remark.strip(), True)
@@ -201,7 +201,7 @@ _NUMBERS = ("estimate", "low", "high")
 
 
 def figures_target(output: OutputOptions, *, safe: bool = False) -> Path | Target | None:
-    """Return the checked path of a report or target of a table, or None without an output.
+    """Return the checked path of a report, or target of a table; None without an output.
     ``safe`` is as for :func:`~cocite.io.writers.check_output`.
 
     Raises :class:`~cocite.errors.UsageError` or :class:`~cocite.errors.OutputExists`.

@@ -86,7 +86,7 @@ class Assessment:
         return read_truth(names, self.data, self.plan, seed=self.seed, **how)
 
     def of_indexes(self, indexes: Sequence[Index], resources: Resources) -> Study:
-        """Evaluate indexes of one graph. The methods are named by their paths.
+        """Evaluate indexes of one graph. Methods are named after index paths.
 
         Raises :class:`UsageError` if the indexes belong to different graphs, or if one of them does
         not support a setting.
@@ -113,8 +113,8 @@ class Assessment:
         return self._judge(lambda held: methods, study, truth, examples, resources, samples)
 
     def of_graph(self, graph: Graph, builds: Builds) -> Study:
-        """Evaluate every measure in every direction; coupling is cocitation in the other
-        direction.
+        """Evaluate every measure in every direction, except coupling, which is cocitation in the
+        other direction.
         """
         graph.check()
         truth = self._truth(graph.names, memory=builds.means.memory)
@@ -212,7 +212,7 @@ def evaluate(
     cluster, staging_url
         As for building an index; they apply to indexes built for the evaluation. These are in a
         temporary directory (``TMPDIR``), which other machines must be able to access unless shards
-        are sent through ``staging_url``. The figures are the same.
+        are sent through ``staging_url``. The figures are the same as without a cluster.
     progress
         Called with (stage, done, total).
     options, given

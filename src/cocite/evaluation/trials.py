@@ -2,9 +2,9 @@
 
 The first candidates are every measure in every direction with default settings. Then come variants
 of the best with one setting changed, and finally, for each measure and direction, the combination
-of the best values. Few values are tried per setting, since finer steps would differ by less than
-the intervals. ``coupling``, which is cocitation in the other direction, is tried only on request;
-text measures are not tried.
+of the best values. Few values are tried per setting, because finer steps would differ by less
+than the intervals. ``coupling``, which is cocitation in the other direction, is tried only on
+request; text measures are not tried.
 
 A record has the result of a candidate in a round: a line of JSON, then the judgment's parts and
 wholes in float64. Records form a journal (``storage/atomic.py``), so an interrupted run resumes
@@ -66,8 +66,8 @@ def first_points(
     unweighted: bool = False,
 ) -> tuple[list[Point], list[str]]:
     """Return every measure in every direction, or only the given ones, the default first; and notes
-    on omitted ones. Each has the ``settings`` that it supports. Raises :class:`UsageError` for
-    unknown names.
+    on omitted measures. Each point has the ``settings`` that its measure supports. Raises
+    :class:`UsageError` for unknown names.
     """
     names = dict.fromkeys(measures) or [name for name in link_measures() if name != _TWIN]
     found, notes = [], []
@@ -233,10 +233,10 @@ def _name(each: Point) -> str:
 class Trial:
     """A candidate and its results in its last ``round``, 1 to 3.
 
-    ``figure`` is its value there on the selecting pages. ``behind``, how far it is behind the best,
-    and ``judged``, its figure on the held-out pages, are None if it was dropped before round 3.
-    ``seconds`` is the build time of its index with ``samples`` samples and ``bytes`` bytes,
-    ``question`` the seconds per query.
+    ``figure`` is its result in that round on the selecting pages. ``behind``, how far it
+    is behind the best, and ``judged``, its figure on the held-out pages, are None if it was dropped
+    before round 3. ``seconds`` is the build time of its index with ``samples`` samples and
+    ``bytes`` bytes, and ``question`` the seconds per query.
     """
 
     name: str
@@ -264,9 +264,9 @@ _TITLES = (
 class TuningResult(Document):
     """The result of tuning: ``cocite.build(graph, output, settings=tuned.settings)`` uses it.
 
-    ``best`` is the choice, and ``reason`` explains it. ``tried`` has all candidates by the figure
-    ``by``, best first. ``hidden`` counts hidden links, None with ``labels``. ``chosen_by`` and
-    ``judged_by`` count the selecting and the held-out pages.
+    ``best`` is the choice, and ``reason`` explains it. ``tried`` has all candidates: the choice,
+    then the others by last round and by the figure ``by``. ``hidden`` counts hidden links, None
+    with ``labels``. ``chosen_by`` and ``judged_by`` count the selecting and the held-out pages.
     """
 
     graph: str

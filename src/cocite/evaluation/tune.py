@@ -1,8 +1,8 @@
 """``cocite tune``: find the best measure and settings for a graph, with labels or without.
 
-    round 1   every measure in every direction: a quarter of the pages, a quarter of the samples
-    round 2   the best 6 of these, with one setting changed at a time: half of both
-    round 3   the best 5 of these, and the best values of all settings together: all of both
+    round 1   every measure in every direction: a quarter of the pages and samples
+    round 2   the best 6 of these, with one setting changed at a time: half of the pages and samples
+    round 3   the best 5 of these, and all settings at their best values: all pages and samples
 
 The default takes part in every round. Without labels, links are hidden, and lists are evaluated by
 the co-neighbors that they find (``evaluation/held_out.py``); with labels, by a figure of ``cocite
@@ -10,9 +10,10 @@ evaluate`` on the whole graph. Candidates are selected on half of the pages and 
 other half, which avoids selection bias.
 
 A candidate is level with the best of round 3 if the 95% interval of their difference includes 0.
-The default wins if it is level, otherwise the smallest index. Another candidate replaces it only if
-it is significantly better on both halves; without labels, its lead on the held-out half must exceed
-a fifth of the default's figure, because labels often contradict smaller leads.
+The default wins if it is level, otherwise the candidate with the smallest index. A candidate
+replaces the default only if it is significantly better on both halves; without labels, its lead on
+the held-out half must exceed a fifth of the default's figure, because labels often contradict
+smaller leads.
 
 Candidates that differ only in query settings share an index. Judgments are stored next to the
 output, so a run with the same settings resumes. The choice depends only on graph, settings and
@@ -155,7 +156,7 @@ class Tuning:
     # -- judges ----------------------------------------------------------------------------------
 
     def _gain(self) -> QueryJudge:
-        """Hide links and return the judge by co-neighbors."""
+        """Hide links and return the judge that uses co-neighbors."""
         plan, graph = self.plan, self.graph
         self.progress("hiding links", 0, 0, "")
         memory = self.builds.means.memory
@@ -171,7 +172,7 @@ class Tuning:
         return CoNeighborGain(graph, self._shown, hidden, pages, memory)
 
     def _labeled(self) -> QueryJudge:
-        """Return the judge by labels, on the whole graph."""
+        """Return the judge that uses labels, on the whole graph."""
         plan, self._shown = self.plan, self.graph
         judging = JudgePlan(queries=plan["queries"])
         truth = read_truth(self.graph.names, DataPlan.of(self.options), judging, seed=self._seed)
@@ -244,7 +245,7 @@ class Tuning:
             self._notes.append(
                 f"round {turn} of {_ROUNDS} must end at {share:.0%} of the time limit, "
                 f"{format_time(share * self.seconds)} of {format_time(self.seconds)}: {late} of "
-                f"its {total} candidates are skipped; allow more with --time (time=...)"
+                f"its {total} candidates are skipped; allow more time with --time (time=...)"
             )
         if not found:
             raise UsageError("no candidate could be tried: " + "; ".join(self._notes))
@@ -395,8 +396,8 @@ def tune(
     threads, memory
         As for building an index. Candidates that need more memory are skipped.
     cluster, staging_url
-        As for building an index. All machines must be able to access ``output`` and the graph,
-        whose copy without the hidden links is next to ``output``.
+        As for building an index. All machines must be able to access the graph, and the folder
+        of ``output``, where a copy of the graph without the hidden links is stored.
     progress
         Called with (stage, done, total, remark).
     options, given
@@ -462,7 +463,7 @@ def tune(
 
 
 def _figure(graph: Graph, options: TuneOptions) -> str:
-    """Return the figure that decides. Raises :class:`UsageError` for invalid options."""
+    """Return the deciding figure. Raises :class:`UsageError` for invalid options."""
     if not 0 < options.fraction <= 0.5:
         raise UsageError(
             f"fraction is {options.fraction!r}; it must be a number above 0, at most 0.5"

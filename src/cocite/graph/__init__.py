@@ -1,6 +1,6 @@
 """The stored graph: in-links in compressed sparse rows.
 
-``Graph`` is imported on first use, since most queries do not need it.
+``Graph`` is imported on first use, because most queries do not need it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Links as rows of neighbors, grouped by target or by source, and their division into blocks.
 
 The neighbors of node v are ``neighbors[offsets[v] : offsets[v + 1]]``, ascending. A block is a
-range of nodes with their offsets (8 bytes per node) and links (4 per link, 8 with weights). Blocks
-never split a row. Cuts are the first nodes of all blocks after the first.
+range of nodes with their offsets (8 bytes per node) and links (4 bytes each, 8 with weights).
+Blocks never split a row. Cuts are the first nodes of all blocks after the first.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def rows_fault(
 
 
 def are_positive(weights: NDArray[np.float32]) -> bool:
-    """Return whether all weights are positive and finite; reads them in chunks, evicting each."""
+    """Return whether all weights are positive and finite; reads them in chunks, which it evicts."""
     for low in range(0, weights.size, _PIECE):
         piece = weights[low : low + _PIECE]
         if not (piece.min() > 0 and piece.max() < np.inf):  # NaN fails both
@@ -73,7 +73,8 @@ def are_positive(weights: NDArray[np.float32]) -> bool:
 @dataclass(frozen=True)
 class Links:
     """Rows of neighbors: ``offsets`` uint64[nodes + 1], ``neighbors`` uint32[edges] and ``weights``
-    float32[edges], or None. ``back`` is the transposed links for walks in both directions, or None.
+    float32[edges], or None. ``back`` has the transposed links, for walks in both directions, or is
+    None.
     """
 
     offsets: NDArray[np.uint64]
@@ -197,9 +198,7 @@ class InBlocks(Protocol):
 def entries_of(
     begins: NDArray[Any], counts: NDArray[Any]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the positions of the entries of rows with these ``begins`` and ``counts``, row after
-    row, and each entry's row.
-    """
+    """Return each entry's position, and its row, in rows with these ``begins`` and ``counts``."""
     begins, counts = begins.astype(np.int64), counts.astype(np.int64)
     row = np.repeat(np.arange(counts.size), counts)
     return np.arange(row.size) + (begins - np.cumsum(counts) + counts)[row], row
@@ -222,7 +221,7 @@ def cut_blocks(
     """Return the cuts into blocks of at most ``block`` bytes, unless a single node exceeds that.
 
     A node takes ``beside`` bytes in addition to its rows in the links and in ``back``. A link takes
-    ``link`` bytes, by default the size of a neighbor and a weight.
+    ``link`` bytes, by default the size of a neighbor and any weight.
     """
     rows = _BlockRows(links, _OFFSET + beside, link or links.link_bytes)
     cuts: list[int] = []
@@ -310,7 +309,7 @@ class LinkFileWriter:
 def link_writer(
     directory: Path, degrees: NDArray[np.uint32], *, weighted: bool = False
 ) -> Iterator[LinkFileWriter]:
-    """Write link files into ``directory``. ``degrees`` uint32[nodes], zeros, counts out-links."""
+    """Write link files to ``directory``, and out-degrees to ``degrees`` (uint32[nodes], all 0)."""
     kinds = {OFFSETS: np.uint64, SOURCES: np.uint32} | ({WEIGHTS: np.float32} if weighted else {})
     with ExitStack() as stack:
         out = {n: stack.enter_context(ArrayWriter(directory / n, k)) for n, k in kinds.items()}

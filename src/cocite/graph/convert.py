@@ -29,7 +29,7 @@ from cocite.progress import showing, shows
 
 
 class Exchanged(InLinks):
-    """Links with names and titles, and conversions of them."""
+    """Links with names and titles, which can be converted for other libraries."""
 
     @cached_property
     def names(self) -> Names:
@@ -182,7 +182,7 @@ class _Rows(NamedTuple):
 
 
 def _rows(graph: Exchanged) -> _Rows:
-    """Return all links; for an undirected graph, only those from the smaller id."""
+    """Return all links; for an undirected graph, return each link once, from the smaller id."""
     graph.check_links()
     offsets = graph.in_offsets.astype(np.int64)
     degrees: NDArray[np.int64] = offsets[1:] - offsets[:-1]

@@ -6,7 +6,7 @@ byte-identical to a graph that never had the pages.
 
 Removal takes one pass over the links and one over the names. It uses 9 bytes per node, 12 per
 remaining name, and a block of links. Verification takes one pass over the links and two over the
-names, a few microseconds per name.
+names, at a few microseconds per name.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ Fault = tuple[str, str]
 
 
 def checked_names(exclude: Iterable[object] | None) -> tuple[str, ...] | None:
-    """Return the distinct names to exclude as text, None for None. Raises :class:`UsageError`."""
+    """Return the distinct names to exclude, as text, or None. Raises :class:`UsageError`."""
     if isinstance(exclude, str | bytes):
         raise UsageError("exclude is a single string; pass a list of names")
     return None if exclude is None else tuple(dict.fromkeys(map(text_of, exclude)))
@@ -83,8 +83,8 @@ def write_some_names(
 ) -> tuple[str, dict[str, Entry]]:
     """Write the names of ``ids``, ascending; return their format and the manifest entries.
 
-    ``names`` are the names in ``store``. The name order is written if it differs from the id order,
-    or if ``as_ingested`` and the graph is bipartite or a name is a URL.
+    ``names`` are the names in ``store``. The name order is written if it differs from the id order.
+    With ``as_ingested``, it is also written if the graph is bipartite or a name is a URL.
     """
     names = names.stored
     if isinstance(names, IntegerNames):
@@ -151,8 +151,8 @@ def leave_out(
         path = draft.publish(Manifest("graph", facts, files | name_files))
     if unknown:
         _log.warning(
-            f"{len(unknown):,} of {gone + len(unknown):,} names to exclude match no page, such as "
-            f"{unknown[0]!r}"
+            f"{len(unknown):,} of {gone + len(unknown):,} names to exclude match no page, for "
+            f"example {unknown[0]!r}"
         )
     _log.info(f"excluded {gone:,} page{'s' * (gone != 1)} with {links:,} links")
     return path
@@ -165,8 +165,9 @@ def write_rest(
     progress: Progress = no_progress,
     stays: Callable[[Ids, Ids], NDArray[np.bool_]] | None = None,
 ) -> tuple[dict[str, Any], int, dict[str, Entry]]:
-    """Write the links among the nodes in ``keep``; return their weight facts, their count and the
-    manifest entries. ``stays`` maps targets and sources to a mask of the links to write.
+    """Write the links among the nodes in ``keep``; return the facts about their weights, the number
+    of links, and the manifest entries. ``stays`` maps targets and sources to a mask of the links
+    to write.
     """
     links = Links(graph.in_offsets, graph.in_sources, graph.in_weights)
     anew = np.cumsum(keep, dtype=np.uint32) - np.uint32(1)

@@ -6,8 +6,8 @@ mapped read-only.
 
 A *hub* has links to or from more than a fifth of all pages, at least LEAST links, and at least
 twice the mean degree. Small and dense graphs therefore have none. A page that is linked with nearly
-all others says little about any of them. Building an index therefore reports hubs, so that users
-can down-weight or exclude them.
+all others says little about any of them. Index builds report hubs, so that users can down-weight or
+exclude them.
 
 An *unseen page* gets the last id, ``nodes``. The page comes last in every row that contains it, and
 no other id changes. Draws are keyed by ids, so walks equal those on a graph that contains the page.
@@ -265,7 +265,7 @@ def hubs_in_words(hubs: Sequence[Hub], nodes: int) -> str:
     if len(hubs) > _NAMED:
         more = len(hubs) - _NAMED
         what = "more pages are" if more > 1 else "more page is"
-        clauses.append(f"and {more:,} {what} linked with more than a fifth")
+        clauses.append(f"and {more:,} {what} linked with more than a fifth of all pages")
     return ", ".join(clauses)
 
 

@@ -1,4 +1,4 @@
-"""Log of links that a server accepted, but that its index does not include yet.
+"""Log of links that a server has accepted, but that its index does not include yet.
 
 A record holds the links of one request in JSON: ``["a", "b"]`` or, with a weight, ``["a", "b",
 2.5]``. Existing links are never added again, whatever their weight, so replaying a record is

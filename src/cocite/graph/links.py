@@ -63,14 +63,14 @@ def links_of(
     graph
         The stored graph.
     direction
-        ``in``, ``out``, ``any``, or ``both``: in-links with the out-links as their ``back``.
+        ``in``, ``out``, ``any``, or ``both`` (in-links with the out-links as their ``back``).
         ``any`` merges the neighbors of both directions; a neighbor linked both ways, or a
         self-loop, occurs twice, with the in-link first.
     memory
         Maximum bytes to use, by default half of the available memory. Links that need more go to a
         scratch file, in the graph's directory if that is writable. In-links take no memory.
     progress
-        Called with (done, total), in nodes whose links were read, over all passes.
+        Called with (done, total), which count nodes with links already read, over all passes.
     weighted
         Include the weights of a weighted graph.
     keep
@@ -152,11 +152,11 @@ def transpose(
     progress: Progress = _silent,
     keep: int | None = None,
 ) -> Links:
-    """Return the transposed links. ``degrees`` uint32[nodes] counts each node as a neighbor.
+    """Return the transposed links. ``degrees`` uint32[nodes] is how often each node is a neighbor.
 
     A result that exceeds ``memory`` bytes, or ``keep``, goes to a scratch file in ``folder``.
-    Mapped ``links`` are released after reading if memory cannot hold both. ``progress`` is called
-    with (done, total), in nodes whose links were read, over all passes.
+    Mapped ``links`` are released after reading if memory cannot hold them and the result.
+    ``progress`` is called as in :func:`links_of`.
     """
     nodes = links.nodes
     whole = links.nbytes + _CURSOR * nodes

@@ -7,7 +7,7 @@ ids in name order are stored for prefix search. Integer names are stored as sort
 title; a graph's digest excludes titles.
 
 Names take about 10 to 20 bytes each. A lookup by name costs a binary search and decodes one block.
-Writing costs one pass over the names and a sort of their hashes; matching, a microsecond per name.
+Writing costs one pass over the names and a sort of their hashes. Matching costs 1 us per name.
 """
 
 from __future__ import annotations
@@ -318,7 +318,7 @@ class Titles:
         self._path, self._count = store.path, count
         self._data, self._blocks = store.array(TITLES_DATA), store.array(TITLES_BLOCKS)
         self.draft: int | None = None
-        """The node that an unseen page replaces; the page shows its title."""
+        """The node that an unseen page replaces. The page is shown with the title of this node."""
 
     def __len__(self) -> int:
         return self._count
@@ -331,8 +331,8 @@ class Titles:
         return f"<titles of {self._count:,} nodes>"
 
     def of(self, ids: NDArray[Any]) -> list[str]:
-        """Return the titles of ``ids``, in the same order; "" for nodes without one, such as unseen
-        pages.
+        """Return the titles of ``ids``, in the same order; "" for nodes without a title, such as
+        unseen pages.
         """
         if self.draft is not None:
             ids = np.where(ids == self._count, self.draft, ids)
@@ -464,7 +464,7 @@ def match_names(old: Names, new: Names) -> Ids:
     old, new = old.stored, new.stored
     for names in (old, new):
         if isinstance(names, TextNames):
-            names.by_hash()  # raises unless hashes ascend; searches would miss names
+            names.by_hash()  # raises unless hashes ascend; otherwise, searches would miss names
     ids = np.full(len(old), NOWHERE, np.uint32)
     for low in range(0, len(new), _PIECE):
         nodes = np.arange(low, min(low + _PIECE, len(new)))

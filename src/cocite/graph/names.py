@@ -12,8 +12,8 @@ ranks by its name or its title, whichever matches better:
 
 Ties go to nodes with more in-links, then to smaller ids. If nothing matches, similar names are
 suggested. A search reads all names and titles, about 3 million per second. With more than 50,000
-names, a text shorter than 3 characters matches only prefixes of names. If ``passes`` is false, this
-applies to every text.
+names, a text shorter than 3 characters matches only prefixes of names. If ``passes`` is false, all
+texts match only prefixes.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ if TYPE_CHECKING:
 
 
 MAX_NODES = 2**32 - 1
-"""Maximum number of nodes. Ids are uint32, and the largest value means none."""
+"""Maximum number of nodes. Ids are uint32, and the largest uint32 means *no node*."""
 Ids = NDArray[np.uint32]
 SCAN_LIMIT = 3_000_000
-"""Maximum number of names to search by edit distance or substring: about a second."""
+"""Maximum number of names to search by edit distance or substring, in about a second."""
 _PIECE = 1 << 12
 """Names to search at a time."""
 _SHOWN = 3
@@ -59,7 +59,7 @@ def checked_id(node: object, count: int) -> int:
 
 
 def text_of(label: object) -> str:
-    """Return the stored name of a label: its ``str``, with NumPy scalars converted to Python's."""
+    """Return the stored name of a label: its ``str``, with NumPy scalars as Python scalars."""
     if isinstance(label, str):
         return str(label)
     if isinstance(label, tuple):
@@ -69,14 +69,14 @@ def text_of(label: object) -> str:
 
 
 class NodeLabels:
-    """A graph's original names, ``labels`` by stored name; None if they are integers."""
+    """A graph's original names: ``labels`` maps stored names to them; None if all are integers."""
 
     def __init__(self, labels: Mapping[str, Hashable] | None) -> None:
         self._labels = labels
         self._texts = {} if labels is None else {label: text for text, label in labels.items()}
 
     def of(self, text: str) -> Any:
-        """Return the label of a stored name, or the name itself if new (an unseen page's)."""
+        """Return the label of a stored name, or the name itself for an unseen page."""
         if self._labels is not None:
             return self._labels.get(text, text)
         return int(text) if text.isdecimal() else text

@@ -210,7 +210,7 @@ def check_block(path: Path) -> None:
 
 
 def check_head(store: Store) -> None:
-    """Check the manifest against the files beside the blocks, without reading them."""
+    """Check the manifest and file sizes of a graph without its links. Does not read the files."""
     facts = Facts(store.facts, f"{store.path}: the manifest")
     nodes = facts.whole("nodes", 0, MAX_NODES)
     facts.whole("edges")
@@ -239,9 +239,9 @@ def check_head(store: Store) -> None:
 class GraphDocument(Document):
     """What ``cocite info`` shows about a graph, including how each of its ``sources`` was read.
 
-    ``excluded`` counts pages, their links, and names without a page; ``titles`` counts titles.
-    ``blocks`` has the number of blocks, the number on this machine, and the number of links in the
-    largest. These fields and ``sides`` are None if they do not apply.
+    ``excluded`` counts excluded pages, their links, and names without a page; ``titles`` counts
+    titles. ``blocks`` has the number of blocks, the number on this machine, and the number of links
+    in the largest. These fields and ``sides`` are None if they do not apply.
     """
 
     path: str

@@ -137,5 +137,5 @@ def sides_of(facts: Facts, nodes: int) -> Sides:
     sides = Sides((titles[0], titles[1]), mark, left, nodes - left)
     group.same_as(sides.to_json())
     if facts.text("names") != "text" and nodes:
-        raise facts.refused("names", "text where there are sides")
+        raise facts.refused("names", "text, because the graph is bipartite")
     return sides

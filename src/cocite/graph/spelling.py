@@ -6,11 +6,12 @@ whether blanks are underscores. ``São Paulo`` finds ``S%C3%A3o_Paulo``; ``SAO-P
 Names cannot contain control characters (U+0000 to U+001F, U+007F to U+009F), which affect terminals
 and web pages, or characters that change the text direction (U+202A to U+202E, U+2066 to U+2069),
 which make one name look like another (CVE-2021-42574). Direction marks and joiners are allowed.
-Blanks (U+0020) at the ends of a name are removed, since fixed-width columns are padded with them.
-``kernels/text.py`` applies these rules to names in files; this module, in Python and DuckDB.
+Blanks (U+0020) at the ends of a name are removed, because fixed-width columns are padded with them.
+``kernels/text.py`` applies these rules to names in files; this module applies them in Python and in
+DuckDB.
 
 A search compares about 3 million short names per second, or 300,000 with percent-encoding or
-accents. Source: https://www.unicode.org/reports/tr9/, 2.1 to 2.5; .../tr36/.
+accents. Source: https://www.unicode.org/reports/tr9/, sections 2.1 to 2.5; .../tr36/.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ def _decoded(codes: str) -> str:
 
 
 class NameQuery:
-    """A text to search for: as is, ignoring case and, unless ``plain``, folded."""
+    """A search text, which matches as is, ignoring case and, unless ``plain``, folded."""
 
     def __init__(self, text: str, *, plain: bool = False) -> None:
         self._text, self._plain, self._folded = text, text.casefold(), folded(text).strip()

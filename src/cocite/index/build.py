@@ -1,4 +1,4 @@
-"""Index builds, which write one part after another into a staging directory and then publish it.
+"""Index builds, which write all parts to a staging directory and then publish that directory.
 
 A build first writes its plan (``plan.json``). A later run with the same plan continues after the
 finished parts and shards. The manifest is written last. Then the staging directory is renamed to
@@ -104,7 +104,7 @@ class IndexBuild:
                 f"{options.measure.name} has no samples, so its build cannot be split: omit "
                 "--shard (shard=...), --blocks (blocks=...) and --out-of-core (external=True)"
             )
-        spreads = (  # a local refresh has too little work
+        spreads = (  # a local refresh is too little work to distribute
             is_sampled(plan.layout) or (whole_builder(plan.layout).spreads and plan.old is None)
             for plan in options.parts
         )
@@ -201,7 +201,7 @@ class IndexBuild:
     @cached_property
     def unit(self) -> str:
         """Return the unit of progress: ``samples`` if all parts have samples, ``nodes`` if no part
-        has samples, and otherwise ``steps``, with equally many steps for each part.
+        has samples, and otherwise ``steps``, with the same number of steps for each part.
         """
         if not self._sampled:
             return "nodes"
@@ -214,7 +214,7 @@ class IndexBuild:
         return done * self._sampled[0].settings[SAMPLES] // max(1, part.units)
 
     def _counted(self, steps: int) -> int:
-        """Convert steps to units; nodes are averaged, because each part processes all nodes."""
+        """Convert steps to units. Nodes are averaged over parts, which all process every node."""
         return steps // len(self.parts) if self.unit == "nodes" else steps
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Descriptions of sample work, and their execution on cluster nodes.
+"""Jobs that draw samples, and their execution on cluster nodes.
 
 A :class:`SampleWork` contains no links and no open files, and any process computes the same bytes
 from it. So if a node is lost, another node can make its shard, and an interrupted build resumes
@@ -51,7 +51,7 @@ Note = dict[str, Any]
 
 @dataclass(frozen=True)
 class SampleWork(SampleJob):
-    """A job on ``graph``, which must have this ``digest``; shards and notes go to its folder."""
+    """A job on the graph with this path and ``digest``. Shards and notes go to ``folder``."""
 
     graph: Path
     digest: str
@@ -321,7 +321,7 @@ class ClusterBuild:
 
     @staticmethod
     def _key(work: SampleWork) -> str:
-        """Return a folder name for the shards that stays the same when a build resumes."""
+        """Return the name of the shards' folder, which stays the same when a build resumes."""
         plan = json.dumps([work.digest, work.plan.prefix, work.plan.to_json()], sort_keys=True)
         identity = f"{plan} {work.plan.wanted} {work.plan.texts}"
         return f"shards-{xxhash.xxh3_128_hexdigest(identity.encode())}"
@@ -347,7 +347,7 @@ def _take(remote: Remote, shard: SampleWork, note: Note) -> None:
 def of_nodes(
     spread: ClusterBuild | None, means: Resources, threads: object, memory: object
 ) -> Resources:
-    """Return one task's resources: ``means``; on a cluster, the given limits or its nodes'."""
+    """Return one task's resources: ``means`` or, on a cluster, the given (or default) limits."""
     if spread is None:
         return means
     cluster = spread.cluster

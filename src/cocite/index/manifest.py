@@ -1,9 +1,9 @@
 """Reading and checking an index's manifest.
 
 The manifest is not trusted. The measure and each component's direction, layout and settings
-determine the parts (``index/plan.py``), so the check derives the parts again and compares. The
-manifest's files must match the layouts' declarations; file names come from the measure. Checking
-reads no other file.
+determine the parts (``index/plan.py``), so the check derives the parts again, and compares them
+with the manifest. The listed files must match the layouts' declarations, and file names are derived
+from the measure. Checking reads no file except the manifest.
 
 A SimRank index may contain the diagonal for refined answers (``in.diagonal``), which depends only
 on the graph and the decay.
@@ -179,7 +179,7 @@ def _read(facts: Facts) -> IndexFacts:
         asks = saved_settings(measure, parts, facts.group(ASKS).values, by)
         facts.group(ASKS).same_as(asks)
     if kept is not None and ("refined" in facts or not selects):
-        raise facts.refused("wanted", "absent, as these layouts need all pages")
+        raise facts.refused("wanted", "absent, because these layouts need all pages")
     return IndexFacts(
         nodes,
         facts.text("names", NAME_KINDS),
@@ -219,7 +219,7 @@ def _parts(
     for component in measure.components:
         mine = groups[len(found) : len(found) + 2]
         if not mine:
-            raise facts.refused("parts", f"the parts of {measure.name}, which has more")
+            raise facts.refused("parts", f"all parts of {measure.name}")
         ways.add(way := _way(component, mine))
         found += _component(component, way, settings, mine)
     if len(found) != len(groups):
@@ -244,7 +244,7 @@ def _way(component: Component, groups: Sequence[Facts]) -> str:
 def _component(
     component: Component, way: str, settings: WholeSettings, groups: Sequence[Facts]
 ) -> list[PartPlan]:
-    """Return the plans of the parts of ``component``, which are the first in ``groups``."""
+    """Return the plans of the parts of ``component``; ``groups`` begins with these parts."""
     taken = component.measure.build
     given = {s.name: settings[s] for s in taken if settings.get(s, s.default) != s.default}
     layout = groups[0].text("layout", component.measure.layouts)

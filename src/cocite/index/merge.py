@@ -1,10 +1,11 @@
-"""Index merges, whose result is byte-identical to a single build.
+"""Index merges, whose results are byte-identical to those of single builds.
 
 A sample depends only on (graph, measure, length, seed, number), so indexes with different sample
-numbers can be merged. Together, the numbers must form a range, each occurring once; an index with
-lost shards needs exactly the lost numbers. All other files must be equal. A refreshed index has
-samples of several graphs and cannot be merged. Rows depend only on the graph and the settings
-(``measures/fusion.py``), so indexes of consecutive node ranges can be merged, too.
+numbers can be merged. Together, the numbers must form a range, and each must occur once. To repair
+an index with lost shards, the other indexes must have exactly the lost numbers. All other files
+must be equal. A refreshed index has samples of several graphs and cannot be merged. Rows depend
+only on the graph and the settings (``measures/fusion.py``), so indexes of consecutive node ranges
+can be merged, too.
 
 Samples are verified by digest, other files by checksum. A merge makes one pass over all files and
 needs memory for one chunk of a file.
@@ -87,7 +88,7 @@ class Merge:
         of the input.
         """
         if isinstance(indexes, str | os.PathLike) or len(indexes) < 2:
-            raise UsageError("a merge needs at least two indexes: pass all of them")
+            raise UsageError("a merge needs at least two indexes: pass all indexes to merge")
         self._elsewhere = elsewhere
         self.indexes = [StoredIndex.open(path, verify=verify) for path in indexes]
         for index in self.indexes:
@@ -175,7 +176,7 @@ class Merge:
     # -- everything else ---------------------------------------------------------------
 
     def _others(self) -> dict[str, Entry]:
-        """Copy what is equal in all indexes: names, parts without samples, and diagonals."""
+        """Copy the files that all indexes share: names, parts without samples, and diagonals."""
         files: dict[str, Entry] = {}
         for index in self.indexes:
             for name, entry in _common_files(index).items():
@@ -217,7 +218,7 @@ def _check_alone(index: StoredIndex) -> None:
         )
     if any(SAMPLES in component.fixed for component in index.measure.components):
         raise UsageError(
-            f"{path} cannot be merged: its measure, {index.measure.name}, contains a number of "
+            f"{path} cannot be merged: its measure, {index.measure.name}, sets the number of "
             "samples. Omit samples from the measure, and rebuild with --samples (samples=...) or "
             "--sample-range (numbers=...)"
         )

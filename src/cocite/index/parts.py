@@ -1,10 +1,10 @@
 """Builds of single parts: samples in resumable shards, or arrays written as a whole.
 
-A shard file is renamed into place once its bytes are on disk; a small note follows. An interrupted
-build loses only the current shard, and the next run with the same settings reuses complete shards
-from any process. The result is byte-identical, because a sample depends only on (graph, measure,
-length, seed, number). A part without samples is rebuilt unless its note exists, using the logs that
-some layouts write.
+A shard file is renamed into place once its bytes are on disk. Then a small note is written. An
+interrupted build loses only the current shard, and the next run with the same settings reuses all
+complete shards. The result is byte-identical, because a sample depends only on (graph, measure,
+length, seed, number). A part without samples is reused if its note exists, and rebuilt otherwise.
+Some layouts write logs from which they resume.
 
 ``index/layouts/memory_plan.py`` describes the memory.
 """
@@ -52,7 +52,7 @@ from cocite.storage.staging import copy_array
 
 _SHARD_SAMPLES, _SHARD_BYTES = 16, 1 << 30
 MOST_SHARDS = 512
-"""Maximum number of shards: each is a mapped file, and processes may open about a thousand."""
+"""Maximum number of shards: each is a mapped file, and a process can open about 1,000 files."""
 
 
 _MOST_LINKED = 256
@@ -60,7 +60,7 @@ _MOST_LINKED = 256
 
 
 def shard_samples(plan: PartPlan, nodes: int, asked: int | None) -> int:
-    """Return the samples per shard: ``asked``, or a value that limits size and number of files."""
+    """Return the samples per shard: ``asked``, or a value that limits file sizes and numbers."""
     samples = plan.settings[SAMPLES]
     blob = 4 * sampled_format(plan.layout).most_words(nodes, plan.settings)
     shard = asked or max(

@@ -323,9 +323,9 @@ class BuildOptions:
             found = found._weighted()
         if self.refine and not all(plan.linearized for plan in found.parts):
             raise UsageError(
-                "--refine (refine=True) stores data that only simrank without link weights or "
-                f"--hubs uses; {self.measure.name} is refined without such data. Omit --refine "
-                "here, and pass it to queries"
+                "--refine (refine=True) stores data for simrank without link weights or --hubs; "
+                f"{self.measure.name} is refined without such data. Omit --refine here, and pass "
+                "it to queries"
             )
         return found
 

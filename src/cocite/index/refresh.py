@@ -4,11 +4,11 @@ Retained samples are converted to the new graph's ids, blob by blob; unchanged s
 New samples get unused numbers, so they are independent of all others. Parts without samples, and
 data for refined answers, are rebuilt; a ``local`` refresh retains the rows of unaffected nodes
 (``index/layouts/rows/local.py``). With ``add_links``, the links that a server accepted
-(``graph/journal.py``) are first added to the graph; they leave the log once an index is published.
+(``graph/journal.py``) are first added to the graph, and removed from the log after the refresh.
 
-If the newest samples already come from this graph, nothing changes unless ``force`` is true:
-otherwise, each repetition would replace more samples. A refresh takes a build of the new samples,
-and a pass over retained samples that are not linked. Each thread needs memory for a blob and 8
+If the newest samples already come from this graph, nothing changes unless ``force`` is true,
+because each repetition would replace more samples. A refresh costs a build of the new samples, and
+a pass over the retained samples that are not linked. Each thread needs memory for a blob and 8
 bytes per node.
 """
 
@@ -140,8 +140,8 @@ class RefreshBuild(IndexBuild):
         graph.check()
         if is_url(index):
             raise UsageError(
-                f"{index} is a URL, but only an index in a directory can be refreshed: refresh it "
-                "there and copy it, manifest.json last; or rebuild it with --overwrite"
+                f"{index} is a URL, but only an index in a directory can be refreshed: refresh the "
+                "original and copy it, manifest.json last; or rebuild the index with --overwrite"
             )
         self._old = old = StoredIndex.open(index, verify=verify)
         old.store.require(*_read_anyway(old, options.local))
@@ -345,8 +345,8 @@ class RefreshBuild(IndexBuild):
         return self.drawn, CarriedShards(part, numbers, lambda: self._ids, *how)
 
     def _carrying_threads(self, blob: int, making: int) -> int:
-        """Return how many threads that need ``making`` bytes each fit in memory, beside one
-        finished blob for a single thread, or two for several; raises :class:`ResourceError`.
+        """Return how many threads fit in memory if each needs ``making`` bytes, and finished blobs
+        need memory too: one for a single thread, two for several. Raises :class:`ResourceError`.
         """
         beside = 4 * self._old.nodes
         matching = 0
@@ -443,7 +443,7 @@ class RefreshBuild(IndexBuild):
     # -- indexes of selected pages -------------------------------------------------------
 
     def _page_filter(self) -> Ids | None:
-        """Return the selected pages that still exist, and all that now match the prefixes."""
+        """Return the selected pages that still exist, and all pages that match the prefixes."""
         if self._old.kept is None:
             return None
         self._old.store.advise(Access.AROUND)
@@ -468,8 +468,9 @@ class RefreshBuild(IndexBuild):
 
 
 def _read_anyway(old: StoredIndex, local: bool) -> list[str]:
-    """Return the files that a refresh reads. Excludes shards, which are verified when read, and
-    parts that are recomputed without their texts or, in a ``local`` refresh, their rows.
+    """Return the files that a refresh reads, except shards, which are verified when read. Parts
+    without samples are rebuilt without their files, unless they compare texts or, in a ``local``
+    refresh, have rows.
     """
     anew = tuple(
         part.prefix

@@ -1,11 +1,11 @@
 """Build reports: estimated and actual cost, and the graph's properties.
 
-To reduce the weight of hubs (``graph/graph.py``), a report suggests excluding them from the graph
-(``graph/exclude.py``) and, if the measure has one, a setting.
+To reduce the weight of hubs (``graph/graph.py``), a report suggests settings of the measure, if
+there are any, and excluding the hubs from the graph (``graph/exclude.py``).
 
-A report counts the pages without links in the direction that the measure uses, which have no
-answers. Other pages may also have no answers, which only queries can show (``cocite related-all``
-counts them). A report costs one pass over the degrees.
+A report counts the pages without links in the direction that the measure uses: these pages have no
+answers. Only queries can show whether other pages have answers (``cocite related-all`` counts pages
+without answers). A report costs one pass over the degrees.
 """
 
 from __future__ import annotations
@@ -75,9 +75,10 @@ _PIECE = 1 << 16
 
 @dataclass(frozen=True)
 class GraphReport:
-    """A graph's properties: ``hubs``; ``pages``, a count; ``without``, the number of pages without
-    links in direction ``way`` (``in``, ``out``, or ``any``), which have no answers; and
-    ``excluded``, the number of pages with more than ``max_degree`` links (None: no limit).
+    """A graph's properties: ``hubs``; ``pages``, the number of pages; ``without``, the number of
+    pages that have no answers because they have no links in direction ``way`` (``in``, ``out``, or
+    ``any``); and ``excluded``, the number of pages with more than ``max_degree`` links (None: no
+    limit).
     """
 
     hubs: tuple[Hub, ...]
@@ -153,8 +154,8 @@ def _way(options: BuildOptions) -> str:
 def too_wide(graph: Graph, options: BuildOptions) -> tuple[int, int | None]:
     """Return (number of pages with too many links, limit), or (0, None) without a limit.
 
-    The limit is the smallest of all components. Parts that use in-links check out-degrees, and vice
-    versa; a page counts as its own neighbor.
+    The limit is the smallest limit of any component. Parts that use in-links check out-degrees,
+    and vice versa; a page counts as its own neighbor.
     """
     parts = [part for part in options.parts if MAX_DEGREE in part.settings]
     if not parts:

@@ -36,7 +36,7 @@ class IndexDocument(Document):
 
     ``links`` describes the links that the measure uses. ``snapshots`` includes snapshots without
     samples; ``available_samples`` excludes ``missing_samples``. ``kept`` is the page selection, or
-    None for all pages. ``meeting_weight`` is the query default. ``texts`` counts words and pages
+    None for all pages. ``meeting_weight`` is the query default. ``texts`` counts words, and pages
     with texts. ``sides`` is None unless the graph is bipartite. ``local`` is the last local refresh
     since the full build, or None.
     """

@@ -1,7 +1,8 @@
 """An open index: parts, sample shards, and node names.
 
 Samples are independent, so an index with missing shards still answers: scores are means over the
-available samples, and intervals reflect the part with the fewest. All other files are required.
+available samples, and intervals reflect the part with the fewest samples. All other files are
+required.
 Opening an index detects missing and truncated shards, queries detect offsets and node ids out of
 range, and ``cocite verify`` detects every changed bit. To restore samples, rebuild them with the
 index's settings (``--sample-range 16..31``), then merge; or refresh with ``--fraction 1 --force``.
@@ -78,7 +79,7 @@ class StoredIndex:
     drafted = False
     """Whether a page that is not in the graph was added (``search/unseen.py``)."""
     replaced: int | None = None
-    """The node that the added page replaces, which is never a hit, or None."""
+    """The node that the added page replaces, or None. This node is never a hit."""
     excluded = 0
     """Number of pages ignored because they have too many links."""
     _only: int | None = None
@@ -113,7 +114,7 @@ class StoredIndex:
         )
 
     def ask_settings(self, given: Mapping[str, object]) -> WholeSettings:
-        """Return all settings of a query, cached, as few are common; raises :class:`UsageError`."""
+        """Return all settings of a query, from a cache if possible; raises :class:`UsageError`."""
         values = tuple(given.values())
         plain = all(type(value) in (str, int, float, bool) for value in values)
         key = (self.graph["edges"], *given, *values, *map(type, values))
@@ -151,7 +152,7 @@ class StoredIndex:
 
     @property
     def samples(self) -> int | None:
-        """Return the available sample count of the part with the fewest; None without samples."""
+        """Return the smallest number of available samples of any part; None without samples."""
         counts = [part.samples for part in self.parts if SAMPLES in part.settings]
         return min(counts, default=None)
 
@@ -161,7 +162,7 @@ class StoredIndex:
         return self.nodes if self.kept is None else self.kept.nodes
 
     def in_graph(self, ids: Ids) -> Ids:
-        """Convert the index's node ids to the graph's; raises :class:`Damaged`."""
+        """Convert node ids of the index to node ids of the graph; raises :class:`Damaged`."""
         if self.wanted is None:
             return ids
         found = self.wanted[ids]
@@ -192,7 +193,7 @@ class StoredIndex:
             {n for each in self.lost for n in range(each.first, each.first + each.samples)}
         )
         found = (
-            f"{path} has lost samples {numbers_in_words(runs)} with {files}; queries use the "
+            f"{path} has lost samples {numbers_in_words(runs)} ({files}); queries use the "
             f"other {self.samples or 0:,}. To repair it"
         )
         if self.freshness.refreshed:
@@ -209,8 +210,8 @@ class StoredIndex:
     def open(cls, path: str | os.PathLike[str], *, verify: bool = True) -> StoredIndex:
         """Open the index at ``path``, or a local copy if ``path`` is a URL.
 
-        Opening does not verify checksums; ``verify`` enables verification in later work that reads
-        the files. Raises a :class:`~cocite.errors.StoreError`.
+        Opening does not verify checksums. With ``verify``, later operations verify the files that
+        they read. Raises a :class:`~cocite.errors.StoreError`.
         """
         place = os.fspath(path)
         if "://" in place:  # loads slowly, and only URLs need it
@@ -223,7 +224,7 @@ class StoredIndex:
         """Return the index without the shards whose checksums differ.
 
         Verifies the smallest files first, at most ``most`` bytes in total (default: all files).
-        Raises :class:`Damaged` if another file is damaged.
+        Raises :class:`Damaged` if a file other than a shard is damaged.
         """
         entries, found, read = self.store.manifest.files, self, 0
         for name in sorted(entries, key=lambda name: entries[name].nbytes):

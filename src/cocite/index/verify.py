@@ -49,7 +49,7 @@ _PIECE = 1 << 20
 
 
 def part_faults(part: StoredPart) -> Iterator[Fault]:
-    """Yield a part's faults by file: the first damaged sample of a shard; none for lost files."""
+    """Yield a part's faults: only the first damaged sample of a shard, and no lost files."""
     if SAMPLES in part.settings:
         faults = list(_sample_faults(part))
         yield from faults or (_position_faults(part) if part.layout == "trees" else ())
@@ -268,8 +268,8 @@ _NAMED = 5
 @dataclass(frozen=True)
 class VerifyDocument(Document):
     """The result of verifying ``files`` files. ``faults`` is [] if all are intact; ``sound`` is
-    true if the manifest is. ``left`` describes an index that lacks only samples; ``surplus`` lists
-    files that are not part of the store.
+    true if the manifest is intact. ``left`` describes an index that has lost only samples;
+    ``surplus`` lists files that are not part of the store.
     """
 
     path: str
@@ -316,7 +316,7 @@ class VerifyDocument(Document):
         damaged = len(self.faults) - (not self.sound)
         files = [f"{damaged} of {self.files} files are damaged"] if damaged else []
         if self.sound:
-            return files[0] if files else "all whole"
+            return files[0] if files else "all intact"
         return " and ".join(["the manifest", *files]) + ("" if files else " is damaged")
 
 
@@ -378,7 +378,7 @@ def _of_index(index: StoredIndex) -> Iterator[Fault]:
     if index.wanted is not None:
         ids = index.wanted
         if int(ids[-1]) >= index.graph_nodes or (ids[1:] <= ids[:-1]).any():
-            yield WANTED, "page ids do not ascend, or exceed the graph"
+            yield WANTED, "page ids do not ascend, or are not in the graph"
     since = index.freshness.since
     if since is not None and int(since.max()) >= index.freshness.numbers.stop:
         yield SINCE, "a node is in no sample"

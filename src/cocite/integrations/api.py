@@ -1,6 +1,6 @@
 """One-call queries: related nodes, similarities and reasons, from any source of links.
 
-Each call on anything but an index builds one in temporary directories, and then deletes it.
+Unless the input is an index, each call builds one in temporary directories, and then deletes it.
 """
 
 from __future__ import annotations

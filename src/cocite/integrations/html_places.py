@@ -74,7 +74,7 @@ class Token(NamedTuple):
     text: bytes
 
     def attributes(self) -> dict[str, str]:
-        """Return the tag's attributes; among equal names, the first counts."""
+        """Return the tag's attributes; if a name occurs twice, the first value counts."""
         found: dict[str, str] = {}
         for name, value in _ATTRIBUTES.findall(self.text):
             plain = value[1:-1] if value[:1] in (b'"', b"'") else value
@@ -140,7 +140,7 @@ def _tokens(content: bytes) -> Iterator[Token]:
 
 
 def without_list(content: bytes) -> bytes:
-    """Return the page without its lists; raises :class:`PageRefused` if one is not cocite's."""
+    """Return the page without lists of ``cocite site``; raises :class:`PageRefused` for others."""
     if CLASS.encode() not in content:
         return content
     kept, at = [], 0
@@ -164,9 +164,9 @@ def without_list(content: bytes) -> bytes:
 def place_in(content: bytes, selector: Selector = ()) -> Place:
     """Return where to insert a list in a page without one.
 
-    With a selector: before the end tag of the first matching element. Otherwise after the first
-    ``<!-- cocite -->`` or start tag with ``data-cocite``; failing that, before the end tag of
-    ``main``, the only ``article``, or ``body``. Raises :class:`PageRefused`.
+    With a selector, it is before the end tag of the first matching element. Otherwise, it is after
+    the first ``<!-- cocite -->`` or start tag with ``data-cocite``; failing that, before the end
+    tag of ``main``, the only ``article``, or ``body``. Raises :class:`PageRefused`.
     """
     tokens = _shown(tokens_of(content))
     base = next((t.attributes() for t in tokens if t.name == "base"), {}).get("href")

@@ -4,8 +4,8 @@
       - cocite:
           related: 5                  maximum length of a list
           heading: Related pages      heading of each list
-          exclude: ["news/*"]         pages that neither have a list nor are in one (fnmatch)
-          measure: neighborhood       one of ``cocite measures``; by default that of an index
+          exclude: ["news/*"]         pages that get no list and appear in none (fnmatch)
+          measure: neighborhood       one of ``cocite measures``; default: that of ``cocite index``
           min_score: 0.15             minimum score to list
 
 Only links in page texts count, not those in menus. Answers are cached in ``.cache/plugin/cocite``
@@ -51,7 +51,7 @@ class RelatedPages(BasePlugin[PluginSettings]):  # type: ignore[no-untyped-call]
     lists: dict[str, list[Any]]
 
     def on_startup(self, *, command: str, dirty: bool) -> None:
-        """Store whether MkDocs builds changed pages only (``--dirty``)."""
+        """Store whether MkDocs builds only changed pages (``--dirty``)."""
         self.dirty = dirty
 
     @event_priority(-100)  # after plug-ins that change the text

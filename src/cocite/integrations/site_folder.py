@@ -1,14 +1,15 @@
 """Insert lists of related pages into a folder of HTML pages, and remove them.
 
     folder -> links between its pages -> related pages -> a list inserted into each page
-    FOLDER/.cocite-site.json       digests of each page with a list: before, and with it
+    FOLDER/.cocite-site.json       for each page with a list: digests without and with it
 
 A list is one element with a marking attribute. Inserting first removes the old list, so a second
 run writes the same bytes; removing leaves all other bytes unchanged. The manifest serves only to
 check whether a page without its list is as it was before its first list.
 
 Symbolic links are not followed. Pages are replaced atomically and keep their mode; a page that
-changed after it was read is skipped. Temporary files of a killed run are removed by the next.
+changed after it was read is skipped. The next run removes temporary files of a
+killed run.
 
 Makes two passes over the pages, after reading their links.
 """
@@ -89,7 +90,7 @@ def _folder_url(page: str) -> str:
 def relate(
     folder: Path, options: SiteOptions, progress: Progress, **means: int | None
 ) -> RelatedSite:
-    """Read the links between a folder's pages, and find related pages for each."""
+    """Read the links between a folder's pages, and find the related pages of each page."""
     from cocite.search import build
 
     kept = None if options.index is None else Path(options.index)
@@ -140,8 +141,8 @@ def _base_url(site: Site, page: str, base: str | None) -> str:
 
 
 class _Change(NamedTuple):
-    """A page's bytes before the run, without a list, and after it; the new list's position and
-    length.
+    """A page's bytes before the run, without a list, and after the run; the position of the new
+    list, and its number of links.
     """
 
     page: str
@@ -153,7 +154,7 @@ class _Change(NamedTuple):
 
 
 Change = Callable[[str, bytes], tuple[bytes, Place | None, int]]
-"""Function from (page, bytes without a list) to (new bytes, position of the list, its links)."""
+"""Function from (page, bytes without a list) to (new bytes, list's position, number of links)."""
 
 
 def insert_lists(found: RelatedSite, progress: Progress) -> SiteDocument:

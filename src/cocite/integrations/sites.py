@@ -4,8 +4,8 @@ Pages linked with more than a quarter of the site (:func:`everywhere`), such as 
 excluded. Hits below ``MIN_SCORE`` are excluded, too: in the documentation of Click, Flask and
 Sphinx, such hits were about other subjects.
 
-A cache file has a digest of the links, the options and the release. When that changes, an index is
-built and queried for every page, which takes one or two seconds for a thousand pages.
+A cache file has a digest of the links, the options and the release. When the digest changes, an
+index is built and queried for every page, which takes one or two seconds for a thousand pages.
 """
 
 from __future__ import annotations
@@ -44,9 +44,10 @@ def related_pages(
 ) -> dict[str, list[str]]:
     """Return up to ``k`` related pages for each page, best first.
 
-    ``links`` are the pages that each page's text links to; self-links, and links to pages that are
-    not keys, are ignored. A list is empty if the page has no links, or is among :func:`everywhere`.
-    ``folder`` caches answers between builds. ``index_of`` builds the index, by default in memory.
+    ``links`` maps each page to the pages that its text links to; self-links, and links to pages
+    that are not keys, are ignored. A list is empty if the page has no links, or is among
+    :func:`everywhere`. ``folder`` caches answers between builds. ``index_of`` builds the index, by
+    default in memory.
 
     Raises :class:`UsageError` for an unknown measure, or a ``k`` below 1.
     """

@@ -4,9 +4,9 @@
 
 returns a sparse graph of each page's nearest pages, like ``KNeighborsTransformer``, from an
 adjacency matrix A: A[i, j] is the weight of the link from page i to page j. Clustering, UMAP and
-t-SNE accept distances (``metric="precomputed"``), spectral methods similarities: similarity =
-score, distance = 1 - score. Because most tools require equally long lists of distances, short lists
-are filled with unrelated pages, at distance 1, in ascending order.
+t-SNE accept distances (``metric="precomputed"``); spectral methods accept similarities. A
+similarity is a score, and a distance is 1 - score. Because most tools require equally long lists of
+distances, short lists are filled with unrelated pages, at distance 1, in the order of their ids.
 
 Builds an index, then runs a query per page on all cores.
 """
@@ -39,7 +39,7 @@ else:
 
 MODES = ("distance", "connectivity", "similarity")
 _SLACK = 1e-9
-"""Rounding tolerance: scores are rounded to 12 decimals, so may exceed 1 slightly."""
+"""Rounding tolerance: scores are rounded to 12 decimals, so they may slightly exceed 1."""
 
 
 class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -52,12 +52,12 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     mode
         ``"distance"``: 1 - score for ``n_neighbors`` other pages, and an explicit 0 for the page
         itself; ``"connectivity"``: 1 for the page and ``n_neighbors - 1`` others; ``"similarity"``:
-        the score for at most ``n_neighbors`` others, if above 0.
+        the score for at most ``n_neighbors`` others with scores above 0.
     measure, direction
         As for :func:`cocite.build`; the default measure is ``fusion``.
     settings
-        Settings of the measure, such as ``{"samples": 200, "seed": 1}``. Equal settings give equal
-        results on any number of cores.
+        Settings of the measure, such as ``{"samples": 200, "seed": 1}``. The same settings give the
+        same results on any number of cores.
     n_jobs
         Number of cores; by default all.
 
@@ -103,7 +103,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X
-            Sparse or dense, [pages, pages], values of 0 or more; 0 is no link. Self-loops are
+            Sparse or dense, [pages, pages], values of 0 or more; 0 means no link. Self-loops are
             ignored.
         y
             Ignored.
@@ -135,11 +135,11 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X
-            None for the fitted pages, without each page itself; the fitted matrix for the same
-            pages, each its own nearest neighbor; or [q, pages], the links of new pages to the
-            fitted ones.
+            None: the fitted pages, none of which is its own neighbor. The fitted matrix: the same
+            pages, each of which is its own nearest neighbor. Any other matrix, [q, pages]: the
+            links from new pages to the fitted pages.
         n_neighbors
-            By default the estimator's.
+            Number of neighbors per page; by default, that of the estimator.
         return_distance
             Whether to return distances as well as indices.
 
@@ -179,8 +179,8 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X
-            The fitted matrix, for its pages; or [q, pages], the links of new pages to the fitted
-            ones. A new page has another neighbor in place of itself.
+            The fitted matrix, for its pages; or [q, pages], the links from new pages to the fitted
+            pages. For a new page, another neighbor replaces the entry for the page itself.
 
         Returns
         -------
@@ -237,7 +237,7 @@ class LinkNeighbors(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _nearest(
         self, rows: Any, count: int
     ) -> Iterator[tuple[int, NDArray[np.int64], NDArray[np.float64]]]:
-        """Yield (page, -1 if new; its best ``count`` others; their scores)."""
+        """Yield (page, or -1 for a new page; its best ``count`` other pages; their scores)."""
         if not hasattr(self, "_index"):
             self._index = self._built()
         index: Index = self._index

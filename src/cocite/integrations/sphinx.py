@@ -2,8 +2,8 @@
 
     cocite_related = 5                      maximum length of a list
     cocite_heading = "Related pages"        heading of each list
-    cocite_exclude = ["changes/*"]          pages that neither have a list nor are in one (fnmatch)
-    cocite_measure = None                   one of ``cocite measures``; by default that of an index
+    cocite_exclude = ["changes/*"]          pages that get no list and appear in none (fnmatch)
+    cocite_measure = None                   a name from ``cocite measures``, or None for the default
     cocite_min_score = 0.15                 minimum score to list
 
 Only links in page texts count, not tables of contents (``toctree``). Links are stored in Sphinx's
@@ -58,7 +58,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
 
 def _links(env: BuildEnvironment) -> dict[str, set[str]]:
-    """Return the environment's dictionary of pages -> linked pages."""
+    """Return the environment's dictionary from each page to the pages it links to."""
     if not hasattr(env, "cocite_links"):
         env.cocite_links = {}  # type: ignore[attr-defined]
     return env.cocite_links  # type: ignore[attr-defined, no-any-return]

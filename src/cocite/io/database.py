@@ -2,7 +2,7 @@
 
     sqlite:///site.db, sqlite:site.db    an SQLite file; absolute paths take four slashes
     duckdb:///site.duckdb, duckdb:...    a DuckDB file
-    postgres://user@host/db              a PostgreSQL server (postgresql://, any URI of libpq)
+    postgres://user@host/db              a PostgreSQL server (or postgresql://; any libpq URI)
 
 A table, with its schema if necessary, follows a ``#``: ``sqlite:///site.db#web.related``. Options
 that accept only databases also accept plain file names.
@@ -108,7 +108,7 @@ def is_address(text: str) -> bool:
 
 def address_of(text: str, *, files: bool = False) -> Address:
     """Parse a database address or, with ``files``, the name of an SQLite or DuckDB file. Raises
-    :class:`~cocite.errors.UsageError` without the address's password.
+    :class:`~cocite.errors.UsageError`, whose message omits the password.
     """
     if not is_address(text):
         if files:
@@ -133,8 +133,8 @@ def address_of(text: str, *, files: bool = False) -> Address:
 
 
 def database_named(text: str) -> Address | None:
-    """Parse a database address or the name of an existing SQLite or DuckDB file, maybe with a table
-    after a ``#``. Return None for other files. Raises :class:`UsageError`.
+    """Parse a database address or the name of an existing SQLite or DuckDB file, optionally with a
+    table after a ``#``. Return None for other files. Raises :class:`UsageError`.
     """
     if is_address(text):
         return address_of(text)
@@ -146,7 +146,7 @@ def database_named(text: str) -> Address | None:
 
 
 def file_of_titles(text: str) -> tuple[str, Path | None]:
-    """Return a title source's absolute name, and its file, or None for a server."""
+    """Return (absolute name of a title source, its file or None for a server)."""
     address = database_named(text)
     if address is None:
         return os.path.abspath(text), Path(text)
@@ -176,7 +176,7 @@ def _file(text: str) -> Address:
 
 
 def _stored_kind(place: str) -> str:
-    """Return sqlite, duckdb or "" from a file's first bytes; raises ``OSError``."""
+    """Return sqlite, duckdb or "" according to a file's first bytes; raises ``OSError``."""
     with open(place, "rb") as file:
         begins = file.read(16)
     if begins.startswith(b"SQLite format 3\0"):
@@ -190,7 +190,7 @@ def _server(rest: str) -> Address:
     place, table = _behind(rest)
     try:
         split = urlsplit("postgres:" + place)
-    except ValueError as error:  # its text may contain the password
+    except ValueError as error:  # the message may contain the password
         raise UsageError(
             "a PostgreSQL address has the form postgres://USER@HOST/DATABASE; put IPv6 addresses "
             "in [ ], and write special characters in names as %XX"
@@ -237,7 +237,7 @@ def file_pattern(path: str | os.PathLike[str]) -> str:
         return whole
     if "\\" in whole:
         raise InputError(
-            f"{os.fspath(path)}: DuckDB cannot read a path with a backslash and one of * ? [. "
+            f"{os.fspath(path)}: DuckDB cannot read a path with both a backslash and * ? or [. "
             "Rename the file"
         )
     return _PATTERN.sub(r"[\g<0>]", whole)
@@ -299,7 +299,7 @@ def _sqlite(address: Address, write: bool) -> sqlite3.Connection:
     if not write:
         connection.execute("PRAGMA query_only = 1")
         connection.execute("PRAGMA trusted_schema = 0")  # no unsafe functions in views
-    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # fails unless SQLite
+    connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchone()  # fails if not SQLite
     return connection
 
 
@@ -314,10 +314,11 @@ _ALONE: dict[str, Any] = {
 def open_duckdb(
     place: str, config: dict[str, Any], *, read_only: bool = False, files: Iterable[str] = ()
 ) -> Any:
-    """Open a DuckDB connection with access to ``place``, ``files`` and its spill folder only.
+    """Open a DuckDB connection with access only to ``place``, ``files`` and a spill folder.
 
-    Folders in ``files`` end in a slash. Extensions, Python variables and progress bars are disabled
-    and locked. Raises :class:`InputError` for a path with a backslash.
+    Folders in ``files`` end in a slash. Extensions, Python variables and progress bars are
+    disabled, and the configuration is locked. Raises :class:`InputError` for a path with a
+    backslash.
     """
     import duckdb
 

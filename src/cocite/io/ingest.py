@@ -78,9 +78,9 @@ def ingest(
         - A database, as for ``database``.
         - With ``exclude_nodes`` or ``partitions``, also a single stored graph.
     output
-        The directory to create, or a URL that fsspec writes once the graph is complete
-        (``io/remote.py``). The default is a temporary directory, deleted with the last object that
-        uses it.
+        The directory to create, or a URL that fsspec supports (``io/remote.py``); the graph is
+        uploaded once complete. The default is a temporary directory, deleted with the last object
+        that uses it.
     memory
         Bytes, or text such as ``"4GB"``; by default half of the available memory.
     threads
@@ -94,8 +94,8 @@ def ingest(
     Returns
     -------
     Graph
-        The stored graph, opened; a :class:`~cocite.graph.partitions.BlockedGraph` with
-        ``partitions``.
+        The stored graph, opened. With ``partitions``, it is a
+        :class:`~cocite.graph.partitions.BlockedGraph`.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def _ingest_rest(
     names: tuple[str, ...],
     progress: Progress,
 ) -> Graph:
-    """Store links without ``names``: copy the rest of a stored graph, or store all input first."""
+    """Store a graph without the nodes ``names``; input other than a graph is stored first."""
     with ExitStack() as stack:
         whole = _stored_graph(inputs)
         if whole is not None:
@@ -181,7 +181,7 @@ def _ingest_partitions(
     resources: Resources,
     progress: Progress = no_progress,
 ) -> BlockedGraph:
-    """Store a graph in partitions in the folder ``output``."""
+    """Store a partitioned graph in the folder ``output``."""
     if output is None:
         raise UsageError("partitions are stored in a folder: pass a folder as the output")
     from cocite.io.partitions import check_output, split
@@ -203,7 +203,7 @@ def _ingest_partitions(
 
 
 def _refuse_others(options: IngestOptions, taken: Iterable[str], message: str) -> None:
-    """Raise :class:`UsageError` if an option outside ``taken`` was changed."""
+    """Raise :class:`UsageError` if an option other than ``taken`` was changed."""
     others = [name for name in options.changed() if name not in taken]
     if others:
         raise UsageError(message.format(", ".join(others)))

@@ -2,9 +2,9 @@
 
     read -> sort by (destination, source) -> drop duplicates -> write
 
-A text is *plain* if every row links two integers below 2**32, formatted as by ``str``; blank lines
-and comments are allowed. Other texts, and links that exceed the memory limit, go through DuckDB
-(``io/tables.py``). Both paths write the same bytes.
+A text is *plain* if every row links two integers below 2**32, as ``str`` writes them. Blank
+lines and comments are allowed. Other texts, and links that exceed the memory limit, go through
+DuckDB (``io/tables.py``). Both paths write the same bytes.
 
 A link is stored as the key destination * 2**32 + source. Nodes are renumbered last, in the order of
 their integers. Reading takes 1 to 2 ns per byte (``kernels/integers.py``), sorting 25 ns per link.
@@ -42,7 +42,7 @@ _LINK_BYTES, _ID_BYTES = 8, 9
 _HALF, _LOW = np.uint64(32), np.uint64(2**32 - 1)
 _MOST_LINKS = 1 << 32
 _SPARSE = 16
-"""Maximum ratio of the largest integer to the number of links, above a million."""
+"""Maximum ratio of the largest integer, less a million, to the number of links."""
 
 _Keys = NDArray[np.uint64]
 
@@ -208,7 +208,7 @@ def _pieces(
 
 
 def _sorted(pieces: list[_Keys], undirected: bool) -> _Keys:
-    """Return the sorted keys of all links; empty ``pieces`` to save memory."""
+    """Return the sorted keys of all links; clear ``pieces`` meanwhile, to save memory."""
     links = (1 + undirected) * sum(piece.size for piece in pieces)
     keys, at = np.empty(links, np.uint64), 0
     while pieces:

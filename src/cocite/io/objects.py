@@ -2,10 +2,10 @@
 
 Objects are recognized by the module and name of their class or a base class, so no library is
 imported; other iterables are read as rows. A column of names consists of integers, of text, or of
-other hashable values. The last are *mapped*: each is stored as a text (``graph/name_files.py``).
+other hashable values, which are *mapped*: each is stored as text (``graph/name_files.py``).
 
 Table columns are selected as in files (``io/readers/dialect.py``). Pairs and arrays may have a
-weight as third value. Matrices and graphs keep nodes without links. A matrix's weights are its
+weight as the third value. Matrices and graphs keep nodes without links. A matrix's weights are its
 values, unless all are 1; a graph's weights are the attribute ``weight`` (1 where missing).
 """
 
@@ -73,7 +73,7 @@ def columns_of(table: Any) -> tuple[list[Any], Callable[[int], Any]]:
 
 
 def _series(series: Any) -> Any:
-    """Return a pandas or polars column: Arrow text as such, other values as an array."""
+    """Return a pandas or polars column: Arrow text unchanged, other values as an array."""
     kind = str(series.dtype)
     if kind == "String" and find_spec("pyarrow"):
         return need("pyarrow", "polars text", "arrow").chunked_array(series)
@@ -177,7 +177,7 @@ def _table_links(
 
 
 def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
-    """Convert ids to integers, from a float array that also contains weights."""
+    """Convert ids in a float array, which also contains weights, to integers."""
     exact = np.abs(column) < 2**53  # exact as float64; False for nan and inf
     fine = (column == np.floor(column)) & exact
     if not fine.all():
@@ -327,7 +327,7 @@ def links_of(value: Any, options: IngestOptions) -> ObjectInput:
 
 
 def split_objects(value: Any) -> tuple[bool, Any]:
-    """Return (whether ``value`` contains links, not file names; the value, iterators as lists)."""
+    """Return (whether ``value`` holds links, not file names; the value, or an iterator's items)."""
     if isinstance(value, str | bytes | os.PathLike):
         return False, value
     if kind_of_object(value) or isinstance(value, dict) or not isinstance(value, Iterable):
@@ -391,7 +391,7 @@ def object_input(
     """Return links from columns of names (NumPy arrays or Arrow text) and weights.
 
     Negative integers are names only with ``below_zero``, which graphs set; in tables, they usually
-    mark missing nodes. Raises :class:`UsageError` for columns that contain no names, and
+    mark missing nodes. Raises :class:`UsageError` for values that cannot be names, and
     :class:`InputError` if two names have the same text.
     """
     given = zip((a, b, nodes), (*titles, "the list of nodes"), strict=True)
@@ -409,7 +409,7 @@ def object_input(
 
 
 def _table(columns: dict[str, Any]) -> Any:
-    """Return columns as DuckDB reads them: a dictionary of arrays, or an Arrow table."""
+    """Return columns in a form that DuckDB reads: a dictionary of arrays, or an Arrow table."""
     if all(isinstance(values, np.ndarray) for values in columns.values()):
         return {title: np.ascontiguousarray(values) for title, values in columns.items()}
     import pyarrow
@@ -509,7 +509,7 @@ def sources_of(given: ObjectInput) -> tuple[list[ObjectSource], list[ObjectSourc
 
 
 def _read(job: Job) -> Read:
-    """Read the valid rows; raises :class:`InputError` for an invalid one."""
+    """Read the valid rows; raises :class:`InputError` for others unless they are skipped."""
     import duckdb
 
     source, wanted = job.source, job.wanted

@@ -55,7 +55,7 @@ def open_graph(
 
 
 def _is_store(links: Any) -> bool:
-    """Return whether a path or URL is a store, or missing (which opening reports)."""
+    """Return whether a path or URL must be opened as a store, even if that fails."""
     if not isinstance(links, str | os.PathLike):
         return False
     from cocite.io.database import is_address

@@ -30,8 +30,8 @@ def split(
     overwrite: bool = False,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Path:
-    """Split ``graph`` into ``blocks`` blocks of about equal size, or fewer if it is small; return
-    the path of ``output``. ``progress`` is called with (done, total), in links. Raises
+    """Split ``graph`` into ``blocks`` blocks of about equal size, or fewer if the graph is small;
+    return the path of ``output``. ``progress`` is called with (done, total), in links. Raises
     :class:`UsageError` and :class:`StoreError`.
     """
     path = check_output(output, overwrite)
@@ -59,7 +59,7 @@ def split(
 
 
 def check_output(output: str | os.PathLike[str], overwrite: bool) -> Path:
-    """Return ``output`` as a path, if it is free or a partitioned graph that may be replaced."""
+    """Check that ``output`` is free, or a partitioned graph to replace; return its path."""
     path = Path(output)
     if not path.name:
         raise UsageError(f"{str(output)!r} is not a valid name for a directory")

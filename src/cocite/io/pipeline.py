@@ -2,8 +2,8 @@
 
     sources -> RowBatch of rows and a report -> Tables -> number -> sort -> graph files
 
-Integer links from text that fit in memory take a faster path (``io/integers.py``) to the same
-bytes; all other input goes through DuckDB (``io/tables.py``).
+If integer links from text fit in memory, they take a faster path (``io/integers.py``), which writes
+the same bytes. All other input goes through DuckDB (``io/tables.py``).
 
 A reader with ``read_many`` reads all inputs of its format together, so thousands of small files
 cost about as much as one large file. Ids depend on names only; reports follow the order of inputs.
@@ -100,7 +100,7 @@ class StoreRequest(NamedTuple):
                 "standard input (-) is given twice, for links and for nodes or "
                 "titles: pass one of the two as a file"
             )
-        # Pipes may not have any bytes yet, so their readers are unknown.
+        # A pipe may still be empty, so its reader is unknown.
         taken = {*_OF_SOME} if any(source.is_pipe for source in found.links) else set[str]()
         for sources, wanted in ((found.links, 2), (found.nodes, 1)):
             for source in sources:
@@ -110,7 +110,7 @@ class StoreRequest(NamedTuple):
                     source.evict()
         for option, what in _OF_SOME.items():
             if getattr(read, option) and option not in taken:
-                raise UsageError(f"{what}, but the input has none: omit --{option}")
+                raise UsageError(f"{what}: omit --{option}")
         return found
 
     @property
@@ -130,9 +130,9 @@ def _of_object(given: ObjectInput, read: ReadOptions) -> ReadOptions:
 
 
 _OF_SOME = {
-    "pages": "--pages (pages=...) selects pages of a folder of HTML pages or of web archives",
-    "predicate": "--predicate (predicate=...) selects triples of RDF",
-    "fetch": "--fetch (fetch=True) fetches the pages of a sitemap or a list of URLs",
+    "pages": "--pages (pages=...) applies only to folders of HTML pages and web archives",
+    "predicate": "--predicate (predicate=...) applies only to RDF",
+    "fetch": "--fetch (fetch=True) applies only to sitemaps and lists of URLs",
 }
 """Options that only some readers accept."""
 
@@ -152,7 +152,7 @@ def size_of(sources: list[Source]) -> int | None:
 
 
 def threads_for(sources: list[Source], most: int) -> int:
-    """Return how many threads the input can use, because DuckDB starts as many as allowed."""
+    """Return the number of threads that the input can use; DuckDB would start all ``most``."""
     if any(s.path is None or s.is_pipe or s.is_directory for s in sources):
         return most
     return min(most, 1 + sum(source.nbytes for source in sources) // _THREAD_BYTES)
@@ -255,8 +255,8 @@ def load_all(
     wanted: int,
     options: ReadOptions,
 ) -> list[Found]:
-    """Load ``sources`` of links (``wanted`` is 2) or node names (1); return the reports in their
-    order. Some may share a report. ``to_job`` creates a job from its remaining fields.
+    """Load ``sources`` of links (``wanted`` is 2) or node names (1). Return the reports in the same
+    order; several sources may share one. ``to_job`` creates a job from its remaining fields.
     """
     found: list[Found | None] = [None] * len(sources)
     for known, places in _groups(sources, options, wanted):
@@ -304,7 +304,7 @@ def _batches(reader: FormatReader, job: Job, some: list[Source]) -> Iterator[Row
 def _groups(
     sources: Sequence[Source], options: ReadOptions, wanted: int
 ) -> list[tuple[FormatReader | None, list[int]]]:
-    """Return (reader, positions of sources to read together); a pipe's reader is None."""
+    """Group sources to read together, as (reader, positions); a pipe's reader is None."""
     groups: dict[object, tuple[FormatReader | None, list[int]]] = {}
     for place, source in enumerate(sources):
         reader = None if source.is_pipe else reader_of(source, options, wanted)
@@ -321,12 +321,12 @@ def _check_few_bad(source: Source, found: Found, options: ReadOptions) -> None:
         raise InputError(
             f"{source.label} has {bad:,} bad rows and {found.rows:,} good ones: it may not be an "
             f"edge list, or may need other options. The first bad row is {found.examples[0]}. To "
-            "omit them anyway: --bad-rows all (bad_rows='all')"
+            "skip all bad rows: --bad-rows all (bad_rows='all')"
         )
 
 
 def check_some(read: Sequence[Found]) -> None:
-    """Raise :class:`UnrecognizedInput`, with a summary of the inputs, if none has a row."""
+    """Raise :class:`UnrecognizedInput`, with a summary of the inputs, if none has any rows."""
     if any(found.rows for found in read):
         return
     clauses = []
@@ -376,7 +376,7 @@ def _merged(group: list[Found]) -> dict[str, Any]:
 
 
 def _report(found: Found, value: dict[str, Any]) -> dict[str, Any]:
-    """Return an input's entry, with the base name of its path only."""
+    """Return an input's entry, with only the base name of its path."""
     value |= {"file": Path(found.file).name or found.file, "read_as": found.describe()}
     value["read_as"] = value["read_as"].replace(found.file, value["file"], 1)
     return value

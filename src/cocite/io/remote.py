@@ -77,7 +77,7 @@ class Remote:
         return f"{self._path}/{_checked(name)}"
 
     def read(self, name: str, most: int) -> bytes | None:
-        """Return a file's content, or None; raises :class:`Damaged` above ``most`` bytes."""
+        """Return a file's content, or None; raises :class:`Damaged` if over ``most`` bytes."""
         with self._reported(name):
             try:
                 with self._fs.open(self._at(name), "rb") as file:
@@ -174,7 +174,7 @@ def _checked(name: str) -> Any:
 COPIES = "COCITE_COPIES"
 _MANIFEST_BYTES = 1 << 24
 _READ: dict[Path, int] = {}
-"""Locks on the copies in use by this process, shared until it exits."""
+"""Shared locks on the copies that this process uses, held until it exits."""
 _ORIGINS: dict[Path, str] = {}
 """URLs of the copies in use by this process."""
 
@@ -200,8 +200,8 @@ def cache_folder() -> Path:
 
 @dataclass(frozen=True)
 class Copy:
-    """A cached copy, last ``used`` at this time in seconds since 1970. ``url`` has no password, and
-    is empty if unknown; ``read`` says whether a process is using the copy.
+    """A cached copy; ``used`` is the time of its last use, in seconds since 1970. ``url`` has no
+    password, and is empty if unknown; ``read`` says whether a process is using the copy.
     """
 
     name: str
@@ -251,9 +251,9 @@ def origin(path: str | os.PathLike[str]) -> str | None:
 
 
 def copied(url: str, kind: str | None = None, digest: str | None = None) -> Path:
-    """Return the local path of a copy of the store at ``url``, made unless it exists. The store
-    must have the given ``kind`` and ``digest`` (:meth:`Manifest.digest`). Raises
-    :class:`ResourceError` and :class:`StoreError`.
+    """Copy the store at ``url`` unless there is a copy; return the copy's path. The store must have
+    the given ``kind`` and ``digest`` (:meth:`Manifest.digest`). Raises :class:`ResourceError` and
+    :class:`StoreError`.
     """
     remote, folder = Remote(url), cache_folder()
     stated = remote.read(MANIFEST, _MANIFEST_BYTES)
@@ -320,7 +320,7 @@ def _opened(path: Path) -> int:
 
 @contextmanager
 def _locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Lock a file for the context; without ``wait``, yield False if that is not possible now."""
+    """Lock a file for the context; without ``wait``, yield False if it is already locked."""
     descriptor = _opened(path)
     try:
         yield lock(descriptor, wait=wait)

@@ -3,9 +3,9 @@
     number the names -> sort by (destination, source) -> drop duplicates -> write
 
 Duplicates are always dropped; self-loops are dropped unless requested; both are counted. A node
-whose only link was dropped remains. Duplicates' weights are added in ascending order in float64,
-and stored as float32. So the bytes do not depend on threads, memory or chunk boundaries. With
-``count_duplicates``, a link's weight is the number of its occurrences.
+whose only link was dropped remains. The weights of duplicates are added in ascending order in
+float64, and their sum is stored as float32, so the bytes do not depend on threads, memory or chunk
+boundaries. With ``count_duplicates``, a link's weight is the number of its occurrences.
 
 In addition to DuckDB's memory, this takes 4 bytes per node for the out-degrees, and a few chunks.
 """
@@ -64,7 +64,7 @@ def store_links(
 def graph_facts(
     nodes: int, edges: int, names: str, options: ReadOptions, duplicates: int, loops: int
 ) -> dict[str, Any]:
-    """Return the manifest's facts on the links; ``duplicates`` and ``loops`` were dropped."""
+    """Return the manifest's facts about the links; ``duplicates`` and ``loops`` were dropped."""
     return {
         "nodes": nodes,
         "edges": edges,

@@ -39,7 +39,7 @@ NAMES_PIECE = 1 << 17
 
 
 NO_ROOM = duckdb.IOException, duckdb.TransactionException, duckdb.FatalException
-"""DuckDB's exceptions if files cannot be written, for example on a full disk."""
+"""Exceptions that DuckDB raises if files cannot be written, for example on a full disk."""
 
 
 def unwritable(directory: Path, error: Exception) -> ResourceError:
@@ -47,7 +47,7 @@ def unwritable(directory: Path, error: Exception) -> ResourceError:
     if {"?", "\\"} & set(str(directory.absolute())):
         return ResourceError(
             f"temporary files in {directory} cannot be written or read: DuckDB does not support ? "
-            f"and backslashes in paths ({error}). Choose an output in another folder"
+            f"or backslashes in paths ({error}). Choose an output in another folder"
         )
     return ResourceError(
         f"temporary files in {directory} cannot be written or read, where "
@@ -167,8 +167,8 @@ class Tables:
         self._run("DROP SCHEMA reading CASCADE")
 
     def load(self, relation: str, wanted: int, integers: bool) -> None:
-        """Load a reader's relation of links (``wanted`` is 2) or node names (1), which are all
-        ``integers`` or text.
+        """Load a reader's relation of links (``wanted`` is 2) or node names (1); ``integers`` says
+        whether its names are integers or text.
         """
         parts = self._parts if wanted == 2 else self._node_parts
         table = f"part_{wanted}_{'integers' if integers else 'text'}"
@@ -180,7 +180,7 @@ class Tables:
         self.integers &= integers
 
     def rename(self, normal: Callable[[str], str], which: str) -> tuple[int, int]:
-        """Apply ``normal`` to names for which ``which`` (SQL) holds; return (changed, merged)."""
+        """Apply ``normal`` to names that match ``which`` (SQL); return (changed, merged)."""
         columns = [(part, "ab") for part in self._parts] + [(p, "a") for p in self._node_parts]
         columns = [(part, ends) for part, ends in columns if part.endswith("_text")]
         every = " UNION ".join(f"SELECT {c} AS name FROM {p}" for p, ends in columns for c in ends)
@@ -218,9 +218,8 @@ class Tables:
         return merged
 
     def mark(self, title: str) -> str:
-        """Prefix the names of sources, to distinguish them from targets, with ``title`` and as many
-        colons as needed so that no target starts with it; return the prefix. Names loaded as nodes
-        are unchanged.
+        """Prefix the names of sources with ``title`` and colons, as many as it takes for no target
+        to start with the prefix; return the prefix. Names loaded as nodes are unchanged.
         """
         self.integers = False
         targets = " UNION ALL ".join(f"SELECT b::VARCHAR AS b FROM {t}" for t in self._parts)
@@ -265,7 +264,7 @@ class Tables:
         return count
 
     def dense(self, count: int) -> bool:
-        """Return whether the names are the integers from 0 to ``count`` - 1, their own ids."""
+        """Return whether the names are the integers below ``count``, so each is its own id."""
         return self.integers and (
             count == 0 or int(self._run("SELECT max(name) FROM names")[0][0]) == count - 1
         )
@@ -277,7 +276,7 @@ class Tables:
         return bool(self._run(f"SELECT 1 FROM names WHERE {IS_URL} LIMIT 1"))
 
     def sort(self, dense: bool, undirected: bool) -> int:
-        """Convert raw links to ascending keys; return their number, with duplicates."""
+        """Convert raw links to ascending keys; return their number, including duplicates."""
         raw = "raw"  # below, a reversed self-loop has weight 0, so that its weight counts once
         weight, back = (", w", ", if(a = b, 0, w) AS w") if self.weighted else ("", "")
         if undirected:
@@ -309,10 +308,10 @@ class Tables:
         self._insert("titled", place=np.array(places, np.uint64), **texts)
 
     def load_titles(self) -> dict[str, Any]:
-        """Assign titles to nodes; of a node's titles, the one with the lowest position counts.
+        """Assign titles to nodes; if a node has several, the one with the lowest position counts.
 
-        Return the manifest's counts: ``nodes`` with a title, ``unknown`` names (the first are
-        ``strangers``), and ``others``, titles that differ from the first one of the same name.
+        Return the manifest's counts: ``nodes`` with a title, ``unknown`` names (``strangers`` lists
+        the first), and ``others``, titles that differ from the first one of the same name.
         """
         self._run(
             "CREATE TABLE firsts AS SELECT name, min(place) AS place FROM titled GROUP BY name"
@@ -349,7 +348,7 @@ class Tables:
         return self._stream("names", "name", _PIECE)
 
     def text_names(self) -> Iterator[list[str]]:
-        """Yield chunks of names in order of id, of :data:`NAMES_PIECE` names."""
+        """Yield the names in order of id, in chunks of :data:`NAMES_PIECE`."""
         return (piece.tolist() for piece in self._stream("names", "name", NAMES_PIECE))
 
     def ids_by_name(self) -> Iterator[NDArray[np.uint32]]:
@@ -375,6 +374,6 @@ def _places(sources: list[Source]) -> list[str]:
     found = []
     for path in [str(source.path) for source in sources if source.path is not None]:
         found += [os.path.join(os.getcwd(), path), path, os.path.realpath(path)]
-        with suppress(InputError):  # not a pattern of DuckDB's
+        with suppress(InputError):  # DuckDB cannot read such a path
             found.append(file_pattern(path))
     return found

@@ -1,10 +1,9 @@
 """Titles of nodes during ingest.
 
 Titles come from tables, from objects in memory (a mapping of names to titles, pairs, or a table
-with two columns), and from readers of links. Given titles take precedence over those that readers
-find; of several titles, the first counts. Titles of unknown names are counted, and rows without a
-name or a title are skipped. The names of a series, or of a data frame with one column, are its
-index.
+with two columns), and from readers of links. Tables and objects take precedence over readers; if a
+name has several titles, the first counts. Titles of unknown names are counted, and rows without a
+name or a title are skipped. In a series, or a data frame with one column, the index has the names.
 
 Titles in memory take a few microseconds each, and tables in memory are converted to lists.
 """
@@ -39,7 +38,7 @@ _DATABASES = ("SQLite", "DuckDB", "PostgreSQL")
 
 
 class Titling:
-    """The titles of one run: those ``given`` to :func:`cocite.ingest`, from ``sources`` and from
+    """The titles of one run: those ``given`` to :func:`cocite.ingest`, as ``sources`` or as
     objects, and those found by readers. ``columns`` are a table's columns for names and titles.
     Raises :class:`UsageError`, and :class:`UnrecognizedInput` for a file that is not a table.
     """
@@ -91,7 +90,7 @@ class Titling:
         self._given.flush()
 
     def store(self, directory: Path, tables: Tables) -> tuple[dict[str, Any], dict[str, Entry]]:
-        """Write the nodes' titles; return (manifest's facts, files), both empty without titles."""
+        """Write the nodes' titles; return (facts for the manifest, files), empty if no titles."""
         self.met.flush()
         if not self._given.count + self.met.count:
             if self.sources:
@@ -122,7 +121,7 @@ def _check(source: Source, options: ReadOptions) -> None:
 
 
 def _facts(table: NameTable, titles: int, without: int) -> dict[str, Any]:
-    """Return a table's manifest entry, with the base name of its path only."""
+    """Return a table's manifest entry, with only the base name of its path."""
     name = Path(table.file).name
     kind = f"a table in {table.delimiter}" if table.delimiter in _DATABASES else table.separated
     text = f"{name}: {titles:,} title{'s' * (titles != 1)}, {kind}"
@@ -145,7 +144,7 @@ def _facts(table: NameTable, titles: int, without: int) -> dict[str, Any]:
 
 
 def _source_of(named: Any, memory: int) -> list[Source]:
-    """Return a file (or the files of a glob) or a database; ``memory`` is DuckDB's limit."""
+    """Return the sources of a file, a glob or a database; ``memory`` is DuckDB's limit."""
     text = os.fspath(named) if isinstance(named, str | os.PathLike) else ""
     if database_named(text) is None:
         return expand([named])
@@ -199,7 +198,7 @@ def _checked(rows: Iterable[Any]) -> Iterator[tuple[str, str]]:
     """Yield (name, title) as text; skip incomplete rows."""
     for row in rows:
         if not isinstance(row, Sequence) or isinstance(row, str | bytes) or len(row) != 2:
-            raise UsageError(f"{row!r} is not a name and its title: {_ALLOWED}")
+            raise UsageError(f"{row!r} is not a pair (name, title): {_ALLOWED}")
         name, title = row
         if is_missing(name) or is_missing(title):
             continue

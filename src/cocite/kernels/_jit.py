@@ -23,7 +23,7 @@ def kernel(*cases: Any, **choices: tuple[str, ...]) -> Any:
 
 
 def shared(*cases: Any, **choices: tuple[str, ...]) -> Any:
-    """Mark a helper that Python code calls as well."""
+    """Mark a helper that Python code also calls."""
     return _declared(cases, choices, {"forceinline": True})
 
 

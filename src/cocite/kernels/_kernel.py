@@ -3,8 +3,8 @@
 ``@kernel`` marks functions that Python calls, ``@helper`` functions that kernels call, ``@shared``
 functions that both call. Annotations give the types (``kernels/_types.py``). The build compiles all
 kernels with Numba into one library per processor type (``hatch_build.py``); kernels are called
-through ctypes without the interpreter lock. This needs neither Numba nor a compiler, and loads no
-code from user-writable directories. With ``COCITE_JIT=1``, Numba compiles functions when called.
+through ctypes without the interpreter lock. Calls need neither Numba nor a compiler, and load no
+code from user-writable directories. With ``COCITE_JIT=1``, Numba compiles functions on first use.
 
 The library reads address, dimensions, type and flags from NumPy's array struct, whose layout is the
 same in all releases, and returns ``MISMATCH`` if they differ from the declaration. It does not use
@@ -30,10 +30,10 @@ from cocite.constants import PARSING
 from cocite.errors import ResourceError
 
 JIT = os.environ.get("COCITE_JIT", "") not in ("", "0")
-"""Whether Numba compiles kernels when they are called."""
+"""Whether Numba compiles kernels on first use."""
 
 MISMATCH = 99
-"""Return value of the library for an array that is not as declared."""
+"""Return value of the library for an array that does not match its declaration."""
 
 NUMBERS = {
     "Bool": "bool",
@@ -63,7 +63,7 @@ _C: dict[str, Any] = {
     "float64": ctypes.c_double,
 }
 _PLAIN = {"bool": bool, "int64": int, "float64": float}
-"""Types of numbers that Python has too, and whose values are passed unchanged."""
+"""Number types that Python has as well; their values are passed unchanged."""
 
 
 # -- signatures, read from annotations --------------------------------------------------
@@ -97,7 +97,7 @@ Type = Number | Array | Struct | tuple[Any, ...] | None
 
 
 class Signature(NamedTuple):
-    """Argument types, result types, and the index among the kernel's signatures."""
+    """Argument types, result types, and the signature's index among those of the kernel."""
 
     number: int
     arguments: tuple[Type, ...]
@@ -122,7 +122,7 @@ class Variables(NamedTuple):
 
 
 def signatures(function: Callable[..., Any], variables: Variables) -> Iterator[Signature]:
-    """Yield a kernel's signatures, one for each value of its type variables."""
+    """Yield a kernel's signatures, one for each assignment of its type variables."""
     annotations = dict(function.__annotations__)
     back, names = annotations.pop("return"), function.__globals__
     for number, values in enumerate(variables.values()):
@@ -274,7 +274,7 @@ class Kernel:
         self._tuples: tuple[int, ...] = ()
         """Positions of tuples among the arguments, in descending order."""
         self._plans: dict[tuple[type, ...], tuple[list[int], list[_Entry]]] = {}
-        """Positions of NumPy numbers, and entries, by the types of the arguments without tuples."""
+        """For the argument types, tuples flattened: positions of NumPy numbers, and entries."""
 
     def __call__(self, *args: Any) -> Any:
         passed: Any = args
@@ -346,7 +346,7 @@ class Kernel:
 
 
 def _fits(values: tuple[Any, ...], kinds: tuple[Type, ...], passed: list[Any]) -> bool:
-    """Return whether the arguments have these types; append the values to pass to ``passed``."""
+    """Return whether the arguments have these types; append their values to ``passed``."""
     if len(values) != len(kinds):
         return False
     for value, kind in zip(values, kinds, strict=True):
@@ -428,7 +428,7 @@ def _kernel(*cases: Any, **choices: tuple[str, ...]) -> Any:
 
 
 def _only_compiled(*args: Any) -> Any:
-    raise TypeError("only compiled code can do this: it is a piece of kernels")
+    raise TypeError("only compiled kernels can call this function")
 
 
 if JIT:

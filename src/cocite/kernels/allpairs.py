@@ -8,9 +8,9 @@ The score matrix S is symmetric. W S W' is computed in blocks of columns:
 
 Only the half above the diagonal is computed; ``settle`` writes it to both halves. Links are int64
 offsets, uint32 sources, and weights of the matrix type. Values are summed in the order of links,
-four rows at a time, so results are bit-identical for any threads, blocks and panels. Each link
-costs one multiply-add per column: 10 to 14 billion per second per core while the panel fits the
-cache. Source: Yu et al. 2011, 4.1.2.
+four rows at a time, so results are bit-identical for any number of threads, blocks and panels. Each
+link costs one multiply-add per column: 10 to 14 billion per second per core while the panel fits
+the cache. Source: Yu et al. 2011, section 4.1.2.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def add_shared(
     by_row: Bool,
     panel: OutTs2,
 ) -> None:
-    """Add to panel[l, i] the sum of excess[v] w_i[v] w_l[v] over row i's non-single nodes v.
+    """Add to panel[l, i] the sum of excess[v] w_i[v] w_l[v] over the loose nodes v in row i.
 
     Rows i are those of the block; column v lists the rows l that link to v, ascending. Skips rows
     beyond the panel. With ``by_row``, the panel is transposed.
@@ -100,7 +100,7 @@ def settle(
     """Set new = (1 - omega) old + omega decay panel, on and above the diagonal, and mirror it.
 
     ``old`` and ``upper`` contain the block's columns from COLUMN on, ``lower`` the block's rows;
-    all three may be one matrix. The diagonal of a ``single`` node stays 1. ``factors`` is (decay,
+    all three may be one matrix. The diagonal of a ``single`` class stays 1. ``factors`` is (decay,
     omega, 1). The panel receives the new values. Returns the largest change.
     """
     decay, omega = factors[0], factors[1]
@@ -166,8 +166,8 @@ def combine_shared(
         score = decay * (common + F[l, i] + F[i, l]) / (size_l + size_i - common)
 
     F is ``parts``; ``spread`` is (offsets, columns, single): the classes that each node's links
-    lead to, and which nodes are single. The diagonal of single nodes stays 1. Returns the largest
-    change.
+    lead to, and which classes have one node. The diagonal of these classes stays 1. Returns the
+    largest change.
     """
     (row_offsets, row_nodes), (column_offsets, columns, single) = rows, spread
     common = np.zeros(scores.shape[0], np.int64)
@@ -195,15 +195,15 @@ def combine_shared(
 # Reverse Cuthill-McKee gives linked nodes nearby ids. In each component, a breadth-first search
 # over Q + Q' starts at a node of minimum degree and visits neighbors by ascending degree. The order
 # is reversed at the end. Costs O(m log(largest degree)).
-# Source: Yu et al. 2011, 4.2.1, Algorithm 2; Cuthill, McKee 1969; Chan, George 1980.
+# Source: Yu et al. 2011, section 4.2.1, Algorithm 2; Cuthill, McKee 1969; Chan, George 1980.
 
 
 @kernel
 def reverse_cuthill_mckee(
     offsets: I64s, neighbors: I64s, starts: I64s, seen: OutU8s, out: OutI64s
 ) -> None:
-    """Fill ``out`` (int64[n]) with the nodes in their new order. Each node's ``neighbors`` and
-    ``starts`` (all nodes) are sorted by ascending degree; ``seen`` is uint8[n], all 0.
+    """Fill ``out`` (int64[n]) with the nodes in their new order. The ``neighbors`` of each
+    node, and ``starts`` (all nodes), are sorted by ascending degree; ``seen`` is uint8[n], all 0.
     """
     n = out.size
     taken = 0

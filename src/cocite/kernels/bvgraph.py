@@ -8,7 +8,7 @@ node x consists of
     blocks                if r > 0: their number, and the lengths of runs to copy and to skip in
                           turn; all but the first are stored minus 1. After an even number, the
                           rest is copied as well
-    intervals             if used: their number, and each one's start and length minus the minimum
+    intervals             if used: their number; the start of each, and its length minus the minimum
     residuals             all others, ascending
 
 The first number of an ascending run is stored as its distance from x, with the sign in the lowest
@@ -41,7 +41,7 @@ codes of degrees, references, numbers of blocks, blocks and residuals.
 POSITION, BITS, FIRST, NEXT, USED, LAST, LONGEST = range(7)
 STATE = 7
 """int64 words of the state: the next bit and how many bits there are, the node of the first list in
-the buffer, the node of the next list to read, links in the buffer, whether these are the last bits,
+the buffer, the node of the next list to read, links in the buffer, whether no more bits follow,
 degree of the last list begun.
 """
 
@@ -73,7 +73,7 @@ def _bits(words: Any, position: Any, count: Any) -> Any:
 
 @helper
 def _zeros(words: Any, position: Any) -> Any:
-    """Count the zeros from a position on; if the words end there, the count may be too large."""
+    """Count the zeros from a position on; the count may be too large if the words end first."""
     count = np.int64(0)
     while True:
         word = _peek(words, position + count)

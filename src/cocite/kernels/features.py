@@ -1,18 +1,19 @@
 """Scores propagated along simple paths (PageSim), and comparisons of lists.
 
 ``spread`` follows every simple path of at most r hops from each source. A path passes value * decay
-/ degree to each neighbor of its last node. If that is below ``threshold``, the path ends before the
-neighbors are read, so hubs cost nothing; the cut value is recorded for the node and the remaining
-hops, in integer units, so that sums do not depend on their order. For long paths, a mark on each
-node replaces the search along the path, and the steps of each source are limited.
+/ degree to each neighbor of its last node. If this value is below ``threshold``, the path ends
+before the neighbors are read, so hubs cost nothing; the cut value is recorded for the node and the
+remaining hops, in integer units, so that sums do not depend on the order of addition. For long
+paths, a mark on each node replaces the search along the path, and the steps of each source are
+limited.
 
 ``gather_rows`` and ``pair_rows`` compare lists of features, words or nearest pages by products,
 minima or min**2 / max. Both add in ascending order of ids, so their sums are bit-identical.
 ``mark`` negates a nearest page's value if that page does not list the page in return.
 
 A path costs 1 to 2 ns; a source has at most (1 + decay + ... + decay**r) * value / threshold paths.
-A query takes about 2 ns per list entry read. Source: Lin, King, Lyu, *PageSim*, 4.2 and 5.1; for
-nearest pages see ``measures/snn.py``.
+A query takes about 2 ns per list entry read. Source: Lin, King, Lyu, *PageSim*, sections 4.2 and
+5.1; for nearest pages see ``measures/snn.py``.
 """
 
 from __future__ import annotations
@@ -33,9 +34,7 @@ _ONE64 = np.uint64(1)
 _PAUSE = 1e8
 """Steps after which a call ends, about 0.3 s, so that a build can be interrupted."""
 _DENSE = 24
-"""A row with more than this fraction (1/n) of all nodes is read off the whole array instead of
-being sorted.
-"""
+"""Rows with more than 1 / _DENSE of all nodes are read from the whole array, not sorted."""
 
 
 @helper
@@ -134,13 +133,13 @@ def spread(
 ) -> tuple[I64, I64]:
     """Compute the scores that the sources ``first``, ``first + 1``, ... pass to each node.
 
-    ``links`` is (offsets, neighbors), from each node to those it passes scores to; ``scores`` is
-    float64[nodes]; ``rates`` float64[6] is (decay per hop, threshold, units per 1, maximum paths of
-    a score of 1, decay per path, step limit per source). ``room`` is (path uint32[r + 1], links
-    uint64[r], ends uint64[r], values float64[r + 1], marks bool[nodes], all False, or bool[0] to
-    search along the path instead); ``sums`` is (sums float64[nodes], all 0, touched
-    uint32[nodes + 1]). ``cut`` uint64[r or less, nodes] collects cut values: row j is what each
-    neighbor of a node missed when j further hops remained (the last row: j or more). Without a
+    ``links`` is (offsets, neighbors), from each node to those that receive its scores; ``scores``
+    is float64[nodes]; ``rates`` float64[6] is (decay per hop, threshold, units per 1, maximum
+    number of paths for a score of 1, decay per path, step limit per source). ``room`` is (path
+    uint32[r + 1], links uint64[r], ends uint64[r], values float64[r + 1], marks bool[nodes], all
+    False, or bool[0] to search along the path instead); ``sums`` is (sums float64[nodes], all 0,
+    touched uint32[nodes + 1]). ``cut`` uint64[r or less, nodes] collects cut values: row j is what
+    each neighbor of a node missed when j further hops remained (the last row: j or more). Without a
     threshold, it has no rows. ``out`` is (counts uint64[sources], nodes uint32[size], values
     float32[size]).
 
@@ -242,12 +241,12 @@ def gather_rows(
     sums: OutF64s2,
     used: OutU32s,
 ) -> I64:
-    """Sum what one list shares with each node's list, including itself.
+    """Sum what one list shares with the list of each node, its own node included.
 
     ``listed`` and ``values`` are the list; ``holders`` is (offsets, nodes, values): for each page,
     the lists that contain it. ``form`` is an index into ``neighbors.FORMS``, or PAGESIM. ``sums``
     float64[nodes, 2], all 0, receives the sums in its first column; ``used`` uint32[nodes + 1]
-    lists the nodes with one. Returns their number, or DAMAGED.
+    lists the nodes with a nonzero sum. Returns their number, or DAMAGED.
     """
     offsets, owners, held = holders
     pages, nodes = np.uint64(offsets.size - 1), np.uint64(sums.shape[0])
@@ -284,7 +283,7 @@ def pair_rows(
     form: I64,
     mutual: Bool,
 ) -> F64:
-    """Return the score of two ascending lists in grains."""
+    """Return the score of two ascending lists, in grains."""
     common = 0.0
     i = j = 0
     while i < first.size and j < second.size:

@@ -1,22 +1,23 @@
-"""Generate a web-like graph from a hash; the in-links of each page can be computed on their own.
+"""Generate a web-like graph from a hash; the in-links of each page can be computed alone.
 
-A *host* is a range of ids, cut into *sections* of 8 to 256 pages, each into *runs* of 1 to 32. The
-first page of a section is its index; the first page of a host is its front page. For every page
+A *host* is a range of ids, cut into *sections* of 8 to 256 pages, and each section into *runs* of 1
+to 32. The first page of a section is its index; the first page of a host is its front page. For
+every page
 
-    in-degree    max(1, floor(boost * law(u))), at most the host's pages (unless a front page)
+    in-degree    max(1, floor(boost * law(u))), at most the host's page count (except front pages)
                  law(u) = 0.78 * u ** (-1 / alpha), u uniform; one u for a whole run
     sources      a window of consecutive pages of the host, the same for a whole run, that skips
                  quiet pages, which link to nothing
-    outside      half of a front page's in-links, and a few of other pages': one page per host of
-                 the same topic, then of any host
-    anywhere     as many evenly spread links as are missing to the exact total
+    outside      half of a front page's in-links, and a few in-links of other pages: one page per
+                 host of the same topic, then of any host
+    anywhere     evenly spread links that bring the total to the exact number
 
-So the pages of a run have the same in-links except themselves, like pages from one template, and
-reversed walks meet early. Each decision is ``draw(key, node)`` with its own key (``KEYS``), so
+So the pages of a run have the same in-links, apart from themselves, like pages from one template,
+and reversed walks meet early. Each decision is ``draw(key, node)`` with its own key (``KEYS``), so
 chunks of any size yield the same links.
 
-Costs about 20 ns per page for the in-degree, 20 to 40 ns per link, 40 ns per name. Source: Kumar et
-al. 2000, *Stochastic models for the web graph* (copying); the rest is our own.
+Costs about 20 ns per page for the in-degree, 20 to 40 ns per link, and 40 ns per name. Source:
+Kumar et al. 2000, *Stochastic models for the web graph* (copying); the rest is our own.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from cocite.kernels.links import first_from, sort_ids
 from cocite.kernels.random import draw, node_at, pick, place_of
 
 LEVELS, CELLS = 48, 64
-"""A law is float64[LEVELS, CELLS + 1]: at [k, j] its value for u = (1 + j / CELLS) / 2**(k + 1)."""
+"""A law is float64[LEVELS, CELLS + 1]: entry [k, j] is for u = (1 + j / CELLS) / 2**(k + 1)."""
 
 PLAN_WORDS = 7
 _NODES, _CAP, _TOP, _LINKED, _EACH, _REST, _STRIDE = range(PLAN_WORDS)
@@ -117,17 +118,17 @@ def _unit(node: Any, section: Any, keys: Any) -> Any:
 
 @helper
 def _anywhere(node: Any, plan: Any) -> Any:
-    """Return the page's number of links from anywhere; they sum to the plan's total."""
+    """Return a page's number of links from anywhere; these numbers sum to the plan's total."""
     nodes, rest, at = np.uint64(plan[_NODES]), np.uint64(plan[_REST]), np.uint64(node)
     return plan[_EACH] + np.int64((at + _ONE64) * rest // nodes - at * rest // nodes)
 
 
 @kernel
 def in_degrees(first: I64, starts: U32s, law: F64s2, keys: U64s, plan: I64s, out: OutU32s2) -> I64:
-    """Compute the in-degrees of pages from ``first`` on: uint32[pages, 2], all and from outside.
+    """Compute in-degrees from page ``first`` on: uint32[pages, 2], in total and from outside.
 
     ``starts`` is uint32[hosts + 1], ``law`` the law of in-degrees, ``keys`` uint64[KEYS], ``plan``
-    int64[PLAN_WORDS]. Returns the number of all links.
+    int64[PLAN_WORDS]. Returns the total number of links.
     """
     total = 0
     first = np.int64(first)
@@ -233,7 +234,7 @@ def _sort(links: Any) -> None:
 
 @helper
 def _from_host(node: Any, source: Any, begin: Any, end: Any, bits: Any, keys: Any, out: Any) -> Any:
-    """Fill ``out`` with non-quiet pages of the host from ``source`` on, wrapping; count them."""
+    """Fill ``out`` with the host's non-quiet pages from ``source`` on, wrapping; count them."""
     at = 0
     for _ in range(end - begin):
         if at == out.size:
@@ -280,7 +281,7 @@ def _from_topic(
 
 @helper
 def _from_anywhere(node: Any, known: Any, keys: Any, plan: Any, out: Any) -> None:
-    """Fill ``out`` with pages not in the ascending ``known``, quiet ones only as a last resort."""
+    """Fill ``out`` with pages not in ``known`` (ascending), quiet ones only as a last resort."""
     at = 0
     nodes = plan[_NODES]
     source = np.int64(pick(draw(keys[_OUTSIDE] ^ keys[_PAGE], node), np.uint64(nodes)))
@@ -311,7 +312,7 @@ def in_links(
     plan: I64s,
     out: OutU32s,
 ) -> None:
-    """Write the ascending in-links of ``pages``, as from ``in_degrees``, from page ``first`` on."""
+    """Write the ascending in-links from page ``first`` on; ``pages`` are from ``in_degrees``."""
     first = np.int64(first)
     host = _host_of(starts, first)
     begin, end = np.int64(starts[host]), np.int64(starts[host + 1])
@@ -386,8 +387,9 @@ def names(
     """Write the names of ``ends.size`` pages from ``first`` on, concatenated; return their bytes.
 
     ``tops`` uint8[number, width] are the top-level domains, padded with zeros; ``domains``
-    int64[number + 1] the first host of each; ``digits`` int64[3] the digits of domains, hosts and
-    sections. ``out`` has NAME_ROOM bytes per name; ``ends`` uint64 receives the end of each.
+    int64[number + 1] the first host of each; ``digits`` int64[3] the number of digits for domains,
+    hosts and sections. ``out`` has NAME_ROOM bytes per name; ``ends`` uint64 receives the end of
+    each.
     """
     first = np.int64(first)
     host = _host_of(starts, first)
@@ -438,7 +440,7 @@ def labels(
 ) -> I64:
     """Write the labels of the pages with the names ``text`` and ``ends``; return their bytes.
 
-    A topic is the three digits of its leaf's number to the base ``branches``. ``out`` has
+    A topic is the three digits of its leaf's number in base ``branches``. ``out`` has
     ``text.size + NAME_ROOM * ends.size`` bytes.
     """
     first = np.int64(first)

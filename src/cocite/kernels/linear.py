@@ -6,14 +6,14 @@
     backward   y[L] = D x[L],    y[l] = c Q y[l + 1] + D x[l];     y[0] is the row of S
 
 *Rows* are the links of a node: in-neighbors for the measure on in-links. Small terms are omitted:
-the exact score is at least the computed score, and exceeds it by at most the sum of these bounds.
+the exact score is at least the computed score, and exceeds it by at most the sum of two bounds:
 
 * forward: not pushing x[l](w) from w lowers a score by at most c**l x[l](w) limit(w, l). The limit
   bounds what w can have in common with any l-step walk.
 * backward: omitting entries of y[l] lowers a score by at most c**l times the largest of them,
   because Q averages.
 
-A *table*, float64[nodes, 1 + J], has D in column 0, then the limits of levels 1, 2, ..., J - 1, and
+A *table*, float32[nodes, 1 + J], has D in column 0, then the limits of levels 1, 2, ..., J - 1, and
 of all levels from J on. Costs about 4 ns per link of pushed nodes. Source: Maehara, Kusumi,
 Kawarabayashi 2014; Wang et al. 2020 (ExactSim). The limits are our own.
 """
@@ -59,8 +59,8 @@ class RunSpace(NamedTuple):
 def in_vain(rows: Rows, threshold: F64, target: F64) -> Bool:
     """Return whether a lower threshold cannot improve the bound.
 
-    This holds if the threshold, omitted at every link and level, is only a small part of the bound;
-    the rest comes from levels that are not computed.
+    This holds if omitting the threshold at every link and level adds only a small part of the
+    bound; the rest comes from levels that are not computed.
     """
     return 16.0 * threshold * MOST_LEVELS * rows.neighbors.size < target
 
@@ -117,7 +117,7 @@ def forward(
 def _push_back(
     rows: Any, columns: Any, begin: Any, end: Any, amount: Any, values: Any, found: Any, count: Any
 ) -> Any:
-    """Add ``amount`` divided by degree to each node that links to a node, like ``spread``."""
+    """Add ``amount`` / its degree to each node in a column; return the new length of ``found``."""
     for link in range(begin, end):
         node = columns.neighbors[link]
         first, stop = row_of(rows.offsets, node)
@@ -148,7 +148,8 @@ def backward(
     """Compute the row of scores from the levels up to ``level``.
 
     Omits entries that cost up to ``floor``. ``columns`` has the links of ``rows`` by their other
-    end. Returns (index of the list and values with the row, its length, bound, links read).
+    end. Returns (index of the list and values that hold the row, its length, bound, links
+    read).
     """
     here, count, bound, work = 0, 0, 0.0, 0
     worth = decay**level
@@ -223,8 +224,8 @@ def deposit(
 # -- diagonal ----------------------------------------------------------------------------
 
 # The error of the diagonal, and what walks can have in common. For any diagonal D' instead of D,
-# let S' = sum over l of c**l Q**l D' (Q')**l, and let r = diag(S') - 1 be its *residual*. As
-# S' = c Q S' Q' + D', off the diagonal S' - S obeys SimRank's own recursion with r on the diagonal.
+# let S' = sum over l of c**l Q**l D' (Q')**l, and let r = diag(S') - 1 be its *residual*. Because
+# S' = c Q S' Q' + D', S' - S obeys SimRank's own recursion off the diagonal, and is r on it.
 # If walks from u and v first meet at time T at node X, this gives
 #
 #     S'(u, v) = E[c**T (1 + r(X))]
@@ -240,7 +241,7 @@ def deposit(
 #     limit(l, w) = c mean of H(l + 1, a)
 #
 # with means over the in-neighbors a of w: limits bound what w's neighbors have in common with any
-# walk of l + 1 steps. Where walks spread, peaks fall fast, and limits with them. Our own.
+# walk of l + 1 steps. Where walks spread, peaks fall fast, and so do limits. They are our own.
 
 
 _SHARPER = 8.0
@@ -294,10 +295,10 @@ def peaks(
 
 @helper
 def _square(rows: Any, table: Any, node: Any, tune: Any, space: Any, levels: Any, out: Any) -> Any:
-    """Compute S'(node, node) into ``out``: the computed part, a bound on the missing part, a guess
-    at it. ``tune`` is (decay, threshold); ``levels`` is scratch, float64[3, MOST_LEVELS + 2]. The
-    guess is, for each level, the bound on the missing part times the ratio of value to bound in the
-    pushed part.
+    """Compute S'(node, node) into ``out``: the computed part, a bound on the missing part, and a
+    guess at it. ``tune`` is (decay, threshold); ``levels`` is scratch, float64[3, MOST_LEVELS + 2].
+    The guess is, for each level, the bound on the missing part times the ratio of value to bound in
+    the pushed part.
     """
     decay, threshold = tune
     values, found, amounts = space.values[0], space.lists[0], space.values[1]
@@ -354,7 +355,7 @@ def residuals(
     A row of ``out`` is the computed part, a bound on the missing part, and a guess at it; zeros for
     an empty row. ``tune`` float64[4] is (decay, threshold, target, limit of links to read). The
     threshold falls until at most the target is missing, the next run would exceed the limit, or
-    only levels after MOST_LEVELS are missing (much, if the decay is near 1).
+    only levels after MOST_LEVELS are missing (a large part if the decay is near 1).
     """
     levels = np.zeros((3, MOST_LEVELS + 2))
     for k in range(out.shape[0]):

@@ -34,7 +34,7 @@ def first_from(values: Any, begin: Any, end: Any, least: Any) -> Any:
 
 @helper
 def add_to(sums: Any, used: Any, count: Any, node: Any, value: Any) -> Any:
-    """Add to a sum, and list the node if it was 0; return how many are listed. Avoids a branch."""
+    """Add to a node's sum, and list the node if the sum was 0; return the new number of nodes."""
     before = sums[node]
     used[count] = node
     sums[node] = before + value
@@ -42,7 +42,7 @@ def add_to(sums: Any, used: Any, count: Any, node: Any, value: Any) -> Any:
 
 
 _SHORT, _DEPTH = 24, 128
-"""Parts of at most _SHORT items are sorted by insertion; room for the ends of pending parts."""
+"""Parts of at most _SHORT items are sorted by insertion; _DEPTH is the space for pending parts."""
 
 
 @helper

@@ -2,14 +2,14 @@
 
 In each ring k = 1, ..., length of a sample, nodes are grouped by their min-hash value, the
 *winner*. A group is stored as its winner, its size, and its nodes. A row of ``blobs`` is (start of
-the cells in ``words``, start of the groups, words p of all groups, length). Each node has
-``length`` cells: where its group starts, or NOWHERE if it is alone.
+the cells in ``words``, start of the groups, number p of their words, length). Each node has
+``length`` cells, one per ring: where its group starts, or NOWHERE if it is alone.
 
 The mask of two nodes has bit k - 1 set if they share a group in ring k. ``table``
 uint64[2**length, 2] is the weight of each mask and its square, in fixed point.
 
 Building takes five passes over the nodes per ring; a query reads the node's groups, at about 4 ns
-per member. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.
+per member. Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.3.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def list_groups(
 
     ``winners`` uint32[k] belong to ``nodes``, ascending, or to nodes 0, 1, ... if ``nodes`` is
     empty. ``begins`` is scratch, uint32 with one word per possible winner. Column ``ring`` of
-    ``cells`` uint32[k, length] receives the start of each node's group, NOWHERE if it is alone.
+    ``cells`` uint32[k, length] receives the start of each node's group, or NOWHERE if it is alone.
     """
     begins[:] = _ZERO32
     for i in range(winners.size):
@@ -73,7 +73,7 @@ def name_from(group: OutU32s, first: U32) -> None:
 
 @kernel
 def name_winners(group: OutU32s, wanted: U32s) -> None:
-    """Replace each group's winner by its index in ``wanted`` uint32[m], ascending, or NOWHERE."""
+    """Replace each group's winner by its index in ``wanted`` (uint32, ascending), or by NOWHERE."""
     at = 0
     while at < group.size:
         winner = group[at]
@@ -154,7 +154,7 @@ def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> 
 @kernel
 def common(words: U32s, blobs: U64s2, nodes: U32, first: U64, second: U64, out: OutU32s2) -> Bool:
     """Find the winners of the groups that contain both nodes; return whether the shard is valid.
-    ``out`` is uint32[samples, length], NOWHERE for no such group, ``nodes`` for a removed winner.
+    ``out`` is uint32[samples, length], NOWHERE if no group does, ``nodes`` for a removed winner.
     """
     for sample in range(blobs.shape[0]):
         blob = blobs[sample]
@@ -183,12 +183,12 @@ def gather(
     used: OutU32s,
     count: I64,
 ) -> I64:
-    """Sum the weights of the rings that one node shares with each other, over a shard's samples.
+    """Sum the weights of the rings that a node shares with each other node in a shard's samples.
 
     ``whom`` uint32[2] is the node and the number of the shard's first sample, counted from 1.
-    ``sums`` uint64[nodes, 2] receives the sums, and ``used`` uint32[nodes + 1] the nodes with one,
-    after the first ``count``; ``marks`` is initially all zero. Returns the new count, or DAMAGED if
-    the shard has an offset or id out of range.
+    ``sums`` uint64[nodes, 2] receives the sums, and ``used`` uint32[nodes + 1] the nodes with a
+    sum, after the first ``count``; ``marks`` is initially all zero. Returns the new count, or
+    DAMAGED if the shard has an offset or id out of range.
     """
     nodes, me = np.uint32(sums.shape[0]), whom[0]
     for sample in range(blobs.shape[0]):
@@ -236,10 +236,10 @@ def gather(
 
 @kernel(T=("U8", "U16"))
 def add(ids: U32s, codes: Ts2, table: U64s2, sums: OutU64s2, used: OutU32s, count: I64) -> I64:
-    """Add up one shard's ``ids`` uint32[h], each once, with ``codes`` uint8 or uint16 [h, samples].
+    """Add up one shard's ``codes`` uint8 or uint16[h, samples] of the distinct ``ids`` uint32[h].
 
     ``table`` uint64[codes, 2] is the value of each code and its square; ``sums`` uint64[nodes, 2]
-    receives the sums, and ``used`` the nodes with one, after the first ``count``. Returns their
+    receives the sums, and ``used`` the nodes with a sum, after the first ``count``. Returns their
     number.
     """
     for i in range(ids.size):
@@ -265,7 +265,7 @@ def add(ids: U32s, codes: Ts2, table: U64s2, sums: OutU64s2, used: OutU32s, coun
 # MIN, a row contains the smallest place in v's k-step in-neighborhood, and ``winners`` turns it
 # into the node at that place. Both kernels process tiles of nodes, buffered with one line per
 # order, so that rows are accessed sequentially, at 2 to 3 ns per node per lane. Source: Fogaras,
-# Racz, *Scaling link-based similarity search*, 2.3.1 (Algorithm 3, line 3).
+# Racz, *Scaling link-based similarity search*, section 2.3.1 (Algorithm 3, line 3).
 
 _TILE = 128
 _PAD = 16
@@ -296,7 +296,7 @@ def places(orders: U32s2, nodes: U32s, rows: OutU32s2) -> None:
 def winners(orders: U32s2, rows: U32s2, first: U64, out: OutU32s2) -> None:
     """Write to ``out`` the nodes at the places in ``rows``; row i belongs to node ``first`` + i.
 
-    ``out`` is uint32[lanes, nodes] for all nodes; ``orders`` as for ``places``.
+    ``out`` is uint32[lanes, nodes] for all nodes; ``orders`` is as for ``places``.
     """
     lanes = np.uint64(orders.shape[0])
     tile = np.empty((orders.shape[0], _TILE + _PAD), np.uint32)

@@ -2,7 +2,7 @@
 
 For a block of 512 nodes, each ring and bit has a plane of 16 words: bit i of word w belongs to node
 32 w + i. So 512 nodes are compared with one cache line per bit. ``tally`` counts the matches of one
-node in planes as well: level j holds bit j of the counts. With y the mean weight of the rings that
+node in planes, too: level j holds bit j of the counts. With y the mean weight of the rings that
 match, W the sum of all weights, and q = 2**-b the probability that different winners match,
 ``settle`` estimates without bias
 
@@ -97,8 +97,8 @@ def masks(words: U32s, blobs: U64s2, node: U64, others: U32s, out: OutU16s2) -> 
 
 @kernel
 def tally(words: U32s, blobs: U64s2, node: U64, done: U64, levels: OutU32s4) -> None:
-    """Add the matches of ``node`` with all nodes in a shard to ``levels``, which has ``done``
-    samples. ``levels`` is uint32[blocks, length, bits of the number of samples, LINE].
+    """Add the matches of ``node`` with all nodes in a shard to ``levels``, which already has
+    ``done`` samples. ``levels`` is uint32[blocks, length, bits of the number of samples, LINE].
     """
     samples, length, bits = np.uint64(blobs.shape[0]), blobs[0, 1], blobs[0, 2]
     mine = np.empty((samples, length, bits), np.uint32)

@@ -64,7 +64,7 @@ def encode(text: U8s, ends: U64s, out: OutU8s, blocks: OutU64s) -> I64:
 
 @helper
 def _varint(data: Any, at: Any, stop: Any) -> Any:
-    """Return (value, end) of the varint at ``at``; an unfinished one is larger than any length."""
+    """Return (value, end) of the varint at ``at``; an unfinished varint exceeds any length."""
     value, shift = 0, 0
     while at < stop and shift < 28:
         byte = np.int64(data[at])
@@ -88,9 +88,9 @@ def _block(data: Any, blocks: Any, number: Any) -> Any:
 
 @helper
 def _next_name(data: Any, at: Any, stop: Any, name: Any, before: Any) -> Any:
-    """Decode the entry at ``at`` over the previous name, of length ``before``. Returns (end of the
-    entry, length of the name). The length is negative for a damaged entry, which exceeds its block
-    (``stop``) or shares more than the previous name has.
+    """Decode the entry at ``at`` over the previous name, whose length is ``before``. Returns (end
+    of the entry, length of the name). The length is negative for a damaged entry, which exceeds its
+    block (``stop``) or shares more than the previous name has.
     """
     shared, at = _varint(data, at, stop)
     rest, at = _varint(data, at, stop)

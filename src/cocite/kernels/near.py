@@ -46,8 +46,8 @@ def weigh(
 ) -> None:
     """Set ``worths`` float64[nodes] to log(nodes / members) for pages ``first`` to ``last`` - 1.
 
-    Pages count among their own ``members`` if ``own`` is not 0. Above ``max_degree`` (int64)
-    members, and without any, the weight is 0.
+    Pages count among their own ``members`` if ``own`` is not 0. With more than ``max_degree``
+    (int64) members, or none, the weight is 0.
     """
     nodes = worths.size
     for x in range(first, last):
@@ -67,8 +67,8 @@ def norms(
     last: I64,
     out: OutF64s,
 ) -> None:
-    """Set ``out`` float64[nodes] to the worth of all neighbors, for pages ``first`` to ``last`` -
-    1. A page without a self-loop contributes ``own`` times its worth.
+    """Set ``out`` float64[nodes] to the total weight of the neighbors of pages ``first`` to
+    ``last`` - 1. A page without a self-loop adds ``own`` times its own weight.
     """
     for v in range(first, last):
         begin, end = row_of(offsets, v)
@@ -82,7 +82,7 @@ def norms(
 def _shared(
     rows: Any, columns: Any, worths: Any, node: Any, share: Any, strip: Any, room: Any
 ) -> Any:
-    """Add up, per page of a strip, the worth of neighbors shared with ``node``; count the pages."""
+    """Add up the weights of the neighbors that a strip's pages share with ``node``; count pages."""
     offsets, neighbors = rows
     starts, members = columns
     common, used = room[0], room[2]
@@ -125,7 +125,7 @@ def _shared(
 def _add_side(
     rows: Any, columns: Any, weights: Any, node: Any, how: Any, strip: Any, room: Any, have: Any
 ) -> Any:
-    """Add the nearness by one side, halved if there are two; return the number of near pages."""
+    """Add the nearness in one direction, halved if both count; return how many pages are near."""
     share = 0.5 if how[0] == _IN + _OUT else 1.0
     worths, whole = weights
     common, near, used, touched = room[:4]
@@ -148,7 +148,7 @@ def _add_side(
 def _near_of(
     ins: Any, outs: Any, by_in: Any, by_out: Any, how: Any, node: Any, strip: Any, room: Any
 ) -> Any:
-    """Compute ``near`` for the pages in a strip; return how many are near, in ``touched``."""
+    """Compute ``near`` for a strip; list the near pages in ``touched``, and return their number."""
     have = 0
     if how[0] & _IN:
         have = _add_side(ins, outs, by_in, node, how, strip, room, have)

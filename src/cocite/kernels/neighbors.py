@@ -57,7 +57,7 @@ def _weight(nodes: Any, members: Any, power: Any) -> Any:
 
 @helper
 def score(common: Any, first: Any, second: Any, form: Any) -> Any:
-    """Return the score in grains from the common weight and both norms; 0 if none is common."""
+    """Return the score in grains from the common weight and both norms; 0 if nothing is common."""
     if common <= 0.0:
         return 0.0
     if form == COUNT:
@@ -177,7 +177,7 @@ def gather(
     """Sum the weights of neighbors that ``node`` (int64) shares with each node, itself included.
 
     ``values`` float64[nodes, 2], all 0, receives the sums in its first column; ``used``
-    uint32[nodes + 1] lists the nodes with one. Returns their number, or DAMAGED.
+    uint32[nodes + 1] lists the nodes with a sum. Returns their number, or DAMAGED.
     """
     nodes, count = np.int64(columns.size - 1), 0
     begin, end = row_of(offsets, node)
@@ -217,7 +217,7 @@ def normalize(
     power: I64,
     form: I64,
 ) -> None:
-    """Turn the common weights of ``used[:count]`` with ``node`` into grains, 0 for itself."""
+    """Turn the common weights of ``used[:count]`` with ``node`` into grains, 0 for ``node``."""
     mine = _norm(offsets, sums, node, power)
     for i in range(count):
         other = np.int64(used[i])

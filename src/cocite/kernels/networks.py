@@ -16,7 +16,7 @@ from cocite.kernels._types import *
 from cocite.kernels.links import first_from, row_of
 
 _FAR = 16
-"""Ratio of lengths from which the longer row is searched instead of merged."""
+"""If the longer row is longer by more than this factor, it is searched instead of merged."""
 
 
 @kernel
@@ -36,7 +36,7 @@ def gather(offsets: U64s, neighbors: U32s, weights: F64s, values: F64s, out: Out
 def turn_rows(
     offsets: U64s, neighbors: U32s, begins: OutU64s, sources: OutU32s, links: OutI64s
 ) -> None:
-    """Write the same links by their other end, ascending. Fills ``begins`` (uint64[nodes + 1]),
+    """Write the links by their other end, ascending. Fills ``begins`` (uint64[nodes + 1]),
     ``sources`` (uint32), and ``links`` (int64), the positions of the links in the rows.
     """
     begins[:] = 0
@@ -60,8 +60,8 @@ def meet(
 ) -> None:
     """Compute what the rows of a[k] and b[k] share, for every k.
 
-    ``counts`` int64[pairs, 2] receives the number of common neighbors, and of those other than u
-    and v; ``out`` float64[pairs] the sum of ``worth`` (float64[nodes]) over the latter.
+    ``counts`` int64[pairs, 2] receives the number of common neighbors, and their number without
+    a[k] and b[k]; ``out`` float64[pairs] the sum of ``worth`` (float64[nodes]) over the latter.
     """
     for k in range(a.size):
         u, v = np.uint32(a[k]), np.uint32(b[k])

@@ -4,8 +4,8 @@ With each label reduced by one modulo 16, a maximum gives the meeting time and s
 
     most = max over places p in (low, high] of (label[p] - 1) mod 16,    tau = most + 1, NEVER if 15
 
-Each sample is reduced to the maxima of blocks of 16 places, and of 2, 4, 8, ... blocks from each
-block on, two of which cover the whole blocks between two places. Packed trees are unpacked first.
+Each sample is reduced to the maxima of blocks of 16 places and, from each block on, of 2, 4, 8, ...
+blocks. Two such maxima cover the whole blocks between two places. Packed trees are unpacked first.
 
 Costs 0.5 ns per member per sample (packed: 3 ns and a random access), and two random accesses,
 about 30 ns, per pair per sample. Uses 2 bytes per node (packed: 11), and 128 bytes per pair.
@@ -40,7 +40,7 @@ _FIFTEENS, _SIXTEENS = np.uint64(0x0F0F0F0F0F0F0F0F), np.uint64(0x10101010101010
 
 @helper
 def _unpack_labels(trees: Any, end: Any, less: Any) -> None:
-    """Write the labels of the first ``end`` places, minus one, to ``less``: uint64, eight each."""
+    """Write the labels of the first ``end`` places, minus one, to ``less``, eight per uint64."""
     for i in range((end + np.uint64(7)) >> _THREE64):
         word = np.uint64(labels_at(trees, np.uint64(i) << _THREE64))
         word = (word | (word << np.uint64(16))) & np.uint64(0x0000FFFF0000FFFF)
@@ -145,11 +145,11 @@ def _read_places(table: Any, begin: Any, nodes: Any, places: Any) -> None:
 
 @kernel
 def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU8s2) -> I64:
-    """Compute tau of each pair in every sample, NEVER if none.
+    """Compute tau of each pair in every sample, or NEVER if there is no meeting.
 
-    ``table`` has rows of 4 words, as in ``kernels/trees.py``, or of 6, packed, as in
-    ``kernels/runs.py``, for ``nodes`` nodes. ``first`` and ``second`` are uint32[pairs], ``out`` is
-    uint8[samples, pairs]. Returns SOUND, or the index of a sample with values out of range.
+    ``table`` has rows of 4 words (``kernels/trees.py``) or, if packed, of 6 words
+    (``kernels/runs.py``), for ``nodes`` nodes. ``first`` and ``second`` are uint32[pairs], ``out``
+    is uint8[samples, pairs]. Returns SOUND, or the index of a sample with values out of range.
     """
     samples, packed = table.shape[0], table.shape[1] == _PACKED
     room = nodes if packed else 0
@@ -188,7 +188,7 @@ def meeting_times(table: U64s2, nodes: I64, first: U32s, second: U32s, out: OutU
 
 @kernel
 def estimates(times: U8s2, weights: U64s2, known: I64s, out: OutF64s2) -> None:
-    """Compute grains and variances, ``out`` float64[pairs, 2].
+    """Compute the scores in grains and the variances, ``out`` float64[pairs, 2].
 
     ``times`` is uint8[samples, pairs], ``weights`` uint64[256, 2] the weight of each time and its
     square in fixed point, ``known`` int64[pairs] the number of samples of each estimate.

@@ -3,13 +3,13 @@
 A walk stores its own points up to its first meeting with the walk of a smaller node, whose points
 it shares from there on. With a label for each place in dendrogram order (``kernels/trees.py``)
 
-    path_t(v) = own point t of the nearest place at or before v's whose label is above t, or 0
+    path_t(v) = own point t of the nearest place, at or before that of v, whose label is 0 or > t
 
 A compact sample consists of ``forward``, the next node of a walk at v, and its transpose. Walks
 from u and y first meet at step k if y is k steps below the k-th point of u's walk, but not through
 the point before it. Source: Fogaras, Racz, *A scalable randomized method to compute link-based
 similarity rank on the web graph*, Algorithms 1 and 2, with first meetings only; storing points once
-is our own.
+is our own addition.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _ONE64, _THREE64, _LOW6 = np.uint64(1), np.uint64(3), np.uint64(63)
 def note_step(head: U32s, at: U32s, step: U8, steps: OutU8s, out: OutU32s) -> None:
     """Record that walks of ``head`` reach the points ``at`` (both uint32[tokens]) as step ``step``.
 
-    Writes the points to ``out``, and the step, their number of own points, to ``steps``
-    (uint8[nodes]).
+    Writes the points to ``out``, and to ``steps`` (uint8[nodes]) the step, which is the walks'
+    number of own points so far.
     """
     for i in range(at.size):
         steps[head[i]] = step

@@ -11,8 +11,9 @@ computed once, in the row of its larger node, and appended to the *chain* of the
     values  = sums W'                  scatter, by W's columns, where sums are not 0
     kept    = relaxed values >= threshold                      settle_pruned, pack, hang, advance
 
-At the end, each row's lower part and chain are joined (``unite``). All columns are ascending. Costs
-one step per nonzero of ``sums`` and link of its column. Source: Yu et al. 2011, 4.1.4 (eq. 9).
+At the end, each row's lower part and chain are joined (``unite``). All columns are ascending. For
+each nonzero of ``sums``, the cost is one step per link of its column. Source: Yu et al. 2011,
+section 4.1.4 (eq. 9).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Personalized PageRank by forward push: the fraction of time of a restarting walk at each node.
+"""Personalized PageRank by forward push: how much time a restarting walk spends at each node.
 
 Every node has an *estimate* p and a *residual* r, the part of the walk that is not yet distributed;
 initially r(source) = 1. A *push* of v distributes r(v), with share(v, w) = 1 / degree(v), or the
@@ -7,19 +7,19 @@ weight of the link over the sum of v's weights:
     p(v) += (1 - damping) r(v);    r(w) += damping r(v) share(v, w);    r(v) = 0
 
 A node without neighbors passes its residual to the source, which is pushed once. Residual that
-returns to the source restarts the walk, a geometric series, so with r = r(source), and all other
-residuals ``open``,
+returns to the source restarts the walk, which gives a geometric series. With r = r(source), and
+``open`` the sum of all other residuals,
 
     p(v) / (1 - r)  <=  share(v)  <=  (p(v) + open) / (1 - r)
 
 Sweeps push the nodes reached, in the order in which they were first reached, except those whose
-residual per link is below 9/10 of the mean; so each sweep pushes at least a tenth of ``open``.
+residual per link is below 9/10 of the mean. So each sweep pushes at least a tenth of ``open``.
 ``values`` float64[nodes, 2] are p and r, ``used`` uint32[nodes + 1] the nodes reached, in order,
 and ``state`` float64[6] the progress.
 
 Costs about 3 ns per link pushed, and log(1 / tolerance) sweeps over the nodes reached. Source:
-Andersen, Chung, Lang 2006, *Local graph partitioning using PageRank vectors*, 3; sweeps as in Wu,
-Gan, Wei, Zhang 2021, *Unifying the global and local approaches*, 5.
+Andersen, Chung, Lang 2006, *Local graph partitioning using PageRank vectors*, section 3; sweeps as
+in Wu, Gan, Wei, Zhang 2021, *Unifying the global and local approaches*, section 5.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _push_node(
     used: Any,
     reached: Any,
 ) -> Any:
-    """Push a node with links ``row`` (begin, end); return the nodes reached, -1 if invalid."""
+    """Push a node with links ``row`` (begin, end); return the number reached, -1 if invalid."""
     begin, end = row
     amount = damping * values[node, 1]
     values[node, 0] += (1.0 - damping) * values[node, 1]
@@ -121,7 +121,7 @@ def spread(
     state: OutF64s,
 ) -> I64:
     """Push each unpushed node once, in the order reached; return DONE or DAMAGED. Stops when more
-    than ``reach`` (int64) nodes are reached or none is left.
+    than ``reach`` (int64) nodes are reached, or all have been pushed.
     """
     damping, at, reached = state[_DAMPING], 1, np.int64(state[REACHED])
     while at < reached <= reach:
@@ -208,7 +208,7 @@ def finish(values: OutF64s2, used: U32s, state: F64s) -> F64:
 #
 #     sqrt(d(u) / d(v)) / (1 - damping) * (p(v) + (1 - damping) r(v)) / (1 - r),    at most 1
 #
-# as part of the residual stays at v. Because d(w) share(w, v) = d(v) share(v, w), a score is too
+# because part of the residual stays at v. d(w) share(w, v) = d(v) share(v, w), so a score is too
 # low by at most sqrt(d(u) d(v)) / (1 - damping) * e / (1 - r), with e the largest r(w) / d(w) over
 # w other than u. Source: see ``measures/ppr.py``.
 
@@ -220,7 +220,7 @@ def finish_symmetric(
     """Turn the estimates of ``used[:reached]`` into grains, and reset residuals.
 
     ``values`` float64[nodes, 2] are estimates and residuals; ``degrees`` is float64[nodes]. Returns
-    the error bound of v divided by sqrt(d(v)), NaN if a degree is not positive.
+    the error bound of v divided by sqrt(d(v)), or NaN if a degree is not positive.
     """
     source = used[0]
     rest = 1.0 - values[source, 1]
@@ -243,11 +243,11 @@ def finish_symmetric(
 
 # A breadth-first search marks each node with its distance plus 1. A node at distances d from u and
 # e from v is in both neighborhoods for k >= max(d, e), so one pass counts shared nodes for every k.
-# Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3 (Definition 3).
+# Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.3 (Definition 3).
 
 
 TOO_MANY = -1
-"""Returned if the limit on links was reached."""
+"""Returned if the limit on links was exceeded."""
 
 
 @kernel
@@ -261,13 +261,13 @@ def reachable(
     most: I64,
     out: OutI64s2,
 ) -> I64:
-    """Count the neighborhoods of ``node`` (int64) for k = 1, ..., length.
+    """Count the nodes in the neighborhoods of ``node`` (int64) for k = 1, ..., length.
 
     ``distances`` uint8[nodes], all 0, receives the marks, and keeps them if ``other`` is empty.
     Otherwise, ``other`` uint8[nodes] has the marks of another node, and ``distances`` is reset.
     ``found`` uint32[nodes] is scratch. ``out`` int64[length, 2] receives the size of each
-    neighborhood, and of its intersection with the other node's for the same k. Returns the number
-    of links read, at most ``most``, or TOO_MANY.
+    neighborhood, and of its intersection with that of the other node for the same k. Returns the
+    number of links read, at most ``most``, or TOO_MANY.
     """
     found[0] = np.uint32(node)
     distances[node] = 1

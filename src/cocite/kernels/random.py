@@ -4,9 +4,9 @@
     order(seed, sample, step)       = a random bijection of {0, ..., 2**bits - 1}
 
 ``order`` is the random permutation of PSimRank (Fogaras, Racz, *Scaling link-based similarity
-search*, 2.2.1): four rounds of (key, odd multiplier, xor-shift) on words of at least 16 bits, with
-new keys for every (seed, sample, step). The papers suggest linear maps modulo a prime, which are
-only pairwise independent, so argmins over a set would not be uniform. Because orders are
+search*, section 2.2.1): four rounds of (key, odd multiplier, xor-shift) on words of at least 16
+bits, with new keys for every (seed, sample, step). The papers suggest linear maps modulo a prime,
+which are only pairwise independent, so argmins over a set would not be uniform. Because orders are
 invertible, the argmin of a hub can be found by walking the order from its smallest place.
 
 A draw costs two multiplications; a place in an order costs four, and vectorizes.
@@ -51,7 +51,7 @@ def mix(value: Any) -> Any:
 @shared
 def scramble(node: U64) -> U64:
     """Hash a node by a bijection of 32-bit words (MurmurHash3's finalizer, Appleby 2011). Ties are
-    ordered by this hash, because ids often follow topics and would favor some.
+    ordered by this hash, because ids often follow topics, and would favor some of these.
     """
     word = ((node ^ (node >> _S16)) * _SCRAMBLE_A) & _LOW32
     word = ((word ^ (word >> _S13)) * _SCRAMBLE_B) & _LOW32
@@ -74,7 +74,7 @@ def draw(key: U64, node: U64) -> U64:
 
 @shared
 def pick(bits: U64, count: U64) -> U64:
-    """Return a uniform integer below ``count`` from 64 random bits: the high word of their product.
+    """Return a uniform integer below ``count`` from 64 random bits: the high word of bits * count.
     ``count`` must be below 2**32. The bias is below count / 2**64.
     """
     high = (bits >> _S32) * count
@@ -127,7 +127,7 @@ def node_at(order: U32s, place: U32) -> U32:
 
 
 def order_bits(nodes: int) -> int:
-    """Return the bits of the words that an order of ``nodes`` nodes permutes, at least 16.
+    """Return the width in bits of the words that an order of ``nodes`` nodes permutes; 16 or more.
 
     Fewer bits have too few orders for uniform argmins on small graphs; more bits lengthen the
     search from the smallest place.
@@ -144,7 +144,7 @@ def empty_order() -> NDArray[np.uint32]:
 def draw_steps(
     seed: U64, sample: U64, turn: U64, bits: U64, keys: OutU64s, orders: OutU32s2
 ) -> None:
-    """Fill ``keys`` for steps ``turn`` + 1, ``turn`` + 2, ..., and ``orders`` of the first ones."""
+    """Fill ``keys`` for steps ``turn`` + 1, ``turn`` + 2, ..., and ``orders`` for the first."""
     for i in range(keys.size):
         keys[i] = draw_key(seed, sample, turn + np.uint64(i + 1))
     for i in range(orders.shape[0]):

@@ -1,19 +1,19 @@
 """PageRank's kernels: Gauss-Seidel sweeps over the graph without its dangling nodes.
 
 *Dangling* nodes, those without out-links, pass nothing on. So the iteration runs on the *core*, the
-nodes with out-links, and ranks of dangling nodes are computed once, at the end. With W[u], the
-*strength* of u, the sum of the weights w of its out-links (1 without weights), and z[u] = y[u] /
-W[u], a sweep solves each row of
+nodes with out-links, and ranks of dangling nodes are computed once, at the end. Let W[u], the
+*strength* of u, be the sum of the weights w of its out-links (all 1 without weights), and let
+z[u] = y[u] / W[u]. A sweep solves each row of
 
     y[v] = damping * sum of w(u, v) z[u] over in-neighbors u != v  +  damping * w(v, v) z[v]
            + base[v]
 
-for y[v], and uses each new value at once. The self-loop of v is part of ``scale``. A sum first adds
-nodes above v, which have values of the previous sweep, then those below, which have new ones, both
-in order of id, so the core can be cut into blocks (``rank_blocks.py``).
+for y[v], and uses each new value at once. The self-loop of v is part of the factor SCALE. A sum
+first adds nodes above v, which have values of the previous sweep, then those below, which have new
+ones, both in order of id, so the core can be cut into blocks (``rank_blocks.py``).
 
 A sweep costs about 1 ns per link if linked nodes have nearby ids. Source: Haveliwala, *Efficient
-computation of PageRank*, 3; for dangling nodes Lee, Golub, Zenios 2003.
+computation of PageRank*, section 3; for dangling nodes Lee, Golub, Zenios 2003.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from cocite.kernels._kernel import helper, kernel
 from cocite.kernels._types import *
 
 # Links are tuples of arrays (where rows begin and end, nodes, weights float32). Without weights,
-# the array is empty for kernels that write links, and None for those that read them, which are
-# compiled for both cases; results are bit-identical to those for weights of 1. Sums are float64 and
-# carried from call to call, so they do not depend on cuts.
+# the last array is empty for kernels that write links, and None for kernels that read them. The
+# latter are compiled for both cases, and give the same bits without weights as with weights of 1.
+# Sums are float64 and carried from call to call, so they do not depend on cuts.
 
 NO_NODE = np.uint32(0xFFFFFFFF)
 """In place of a core number: the node is outside the core."""
@@ -116,13 +116,13 @@ def compact(
     tails: tuple[OutU64s, OutU32s, OutF32s],
     loops: OutTs,
 ) -> U64:
-    """Write the core's links, renumbered in the order of their sums, and the *tails*: links from
-    the core to dangling nodes, in order of id.
+    """Write the core's links, renumbered, in the order in which sums add them, and the *tails*:
+    links from the core to dangling nodes, in order of id.
 
     ``core`` is (rows uint64[rows + 1], starting with 0; where in each row the links from smaller
-    nodes begin, uint64[rows]; links uint32; weights); ``tails`` is the same without the second.
-    ``loops`` (uint8 or float32 per core row) is the weight of the self-loop. Returns how many links
-    come from nodes outside the core, 0 if the degrees are correct.
+    nodes begin, uint64[rows]; links uint32; weights); ``tails`` is the same without the second
+    array. ``loops`` (uint8 or float32 per core row) is the weight of the self-loop. Returns how
+    many links come from nodes outside the core, 0 if the degrees are correct.
     """
     in_offsets, in_sources, in_weights = in_links
     rows, middles, links, weights = core
@@ -328,11 +328,11 @@ def residual(degrees: U32s, sums: F64s, rest: F64s, total: OutF64s) -> None:
 # -- extrapolation -----------------------------------------------------------------------
 
 # Reduced rank extrapolation: estimates the limit of consecutive sweeps. Six iterates x0 ... x5 of a
-# linear iteration have five steps u[j] = x[j + 1] - x[j]. Let c be the coefficients of sum 1 that
-# minimize the norm of sum of c[j] u[j]. The same combination of x1 ... x5 would be the limit if the
-# iteration had no more components than steps. The norm is that of y, in which each row's step is
-# multiplied by its strength. Each kernel costs one pass over six vectors.
-# Source: Eddy 1979, Mesina 1977.
+# linear iteration have five steps u[j] = x[j + 1] - x[j]. Let c be the coefficients with sum 1 that
+# minimize the norm of the sum of c[j] u[j]. The same combination of x1 ... x5 would be the limit if
+# the iteration had no more components than steps. The norm is that of y, in which each row's step
+# is multiplied by its strength. Each kernel costs one pass over six vectors. Source: Eddy 1979,
+# Mesina 1977.
 
 BEFORE = 5
 """Number of earlier iterates that are used in addition to the last one."""
@@ -341,7 +341,7 @@ BEFORE = 5
 @kernel(T=("F32", "F64"))
 def products(before: tuple[Ts, Ts, Ts, Ts, Ts], z: Ts, facts: F64s2, found: OutF64s2) -> None:
     """Write the products of all steps of some rows to ``found`` float64[BEFORE, BEFORE]. Fills the
-    diagonal and below. ``before`` are the iterates before ``z``, oldest first.
+    lower triangle, with the diagonal. ``before`` are the iterates before ``z``, oldest first.
     """
     x0, x1, x2, x3, x4 = before
     p00 = p10 = p11 = p20 = p21 = p22 = p30 = p31 = p32 = p33 = 0.0

@@ -7,8 +7,8 @@ The links to a block's rows are of four kinds, by the location of their source:
 
 A row's sum has four parts, in this order: inner above, outer above, outer below, inner below; the
 last is the Gauss-Seidel sweep itself. Links to dangling nodes (*tails*) are separate; their sums
-are in order of source. Dealing costs 2 to 5 ns per link, once; a sweep 2 ns per outer link. Source:
-Haveliwala, *Efficient computation of PageRank*, 3.2.
+are in order of source. Dealing costs 2 to 5 ns per link, once; a sweep costs 2 ns per outer link.
+Source: Haveliwala, *Efficient computation of PageRank*, section 3.2.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def deal(
     outer: tuple[OutU64s, OutF32s, OutU64s, OutF32s],
     loops: OutTs,
 ) -> None:
-    """Deal some of the links to a block to their kinds.
+    """Deal some of a block's in-links by kind.
 
     ``in_links`` has the offsets of the nodes that these links lead to. ``at`` is (first link, end
     of the links, first of these nodes, first node of the block). ``codes`` (uint32) is each node's

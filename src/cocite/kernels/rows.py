@@ -159,7 +159,7 @@ def push(
 
 @helper
 def _ends(offsets: Any, row: Any, size: Any) -> Any:
-    """Return where a row begins and ends, (1, 0) if out of range."""
+    """Return where a row begins and ends, or (1, 0) if out of range."""
     begin, end = np.int64(offsets[row]), np.int64(offsets[row + 1])
     return (begin, end) if 0 <= begin <= end <= size else (1, 0)
 
@@ -249,8 +249,8 @@ def _add_new(columns: Any, lists: Any, last: Any, common: Any, used: Any) -> Any
 def _share(rows: Any, columns: Any, families: Any, node: Any, common: Any, used: Any) -> Any:
     """Compute what all rows share with those of ``node`` in ``common``, 32 bits per family. Returns
     the number of nodes in ``used``, or DAMAGED. If the columns have more entries than their range
-    of ids, as for related pages with nearby ids, all sums in the range are checked at the end
-    instead of listing new ones.
+    of ids, as for related pages with nearby ids, new sums are not listed; instead, all sums in the
+    range are checked at the end.
     """
     nodes = np.int64(common.size)
     lists, many, first, last = _lists(rows, columns, families, node, nodes)
@@ -290,7 +290,7 @@ def gather(
     out: tuple[OutF64s2, OutU32s],
     have: I64,
 ) -> I64:
-    """Add ``weight`` times the scores of all others with ``node`` to ``out``, (totals, touched).
+    """Add ``weight`` times the score of ``node`` with each other node to ``out`` (totals, touched).
 
     ``rows`` and ``columns`` are (offsets, ids, codes), ``counted`` is (norms uint32[rows], the sum
     of each row; weights float64[families] of one or two families). ``room`` is (common
@@ -316,7 +316,7 @@ def gather(
 def _best(
     common: Any, used: Any, count: Any, norms: Any, weights: Any, node: Any, floor: Any, out: Any
 ) -> Any:
-    """Find the best hits, best first; return their number. Skips low ones without a division."""
+    """Find the best hits, best first; return their number. Skips low scores without a division."""
     ids, grains = out
     nodes, size, least, both = np.int64(common.size), 0, floor, np.int64(weights.size) - 1
     first, second = weights[0] * GRAINS, weights[both] * np.float64(both) * GRAINS
@@ -350,10 +350,10 @@ def answer(
     room: tuple[OutU64s, OutU32s],
     out: tuple[OutU32s, OutU32s2, OutF64s3],
 ) -> I64:
-    """Find the best hits of some ``nodes``, best first; return the sums touched, or DAMAGED.
+    """Find the best hits of some ``nodes``, best first; return the number of sums, or DAMAGED.
 
     Hits have at least ``floor`` grains. ``out`` is (counts uint32[rows], ids uint32[rows, k],
-    float64[rows, k, 4]: score, error, low, high); all else as for ``gather``.
+    float64[rows, k, 4]: score, error, low, high); all else is as for ``gather``.
     """
     common, used = room
     counts, ids, hits = out

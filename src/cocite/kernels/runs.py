@@ -1,8 +1,8 @@
 """Packed fingerprint trees: writing, reading and unpacking them without loss.
 
 A *run* is up to 32 adjacent places of a tree whose members are consecutive nodes, all joined by the
-same label except the first. Nodes that never met another form runs without labels, at the end. Each
-run is one integer; a bitmap by id leads from a node to its run.
+same label except the first. Nodes that meet no other node form runs without labels, at the end.
+Each run is one integer; a bitmap by id leads from a node to its run.
 
     run          first node (w bits) | places - 1 (5) | label of the first (4) | of the others (4)
     directory    for every 64 nodes: how many runs begin before them; a bit for each first node
@@ -126,7 +126,7 @@ def _run_end(member: Any, joined: Any, at: Any) -> Any:
 
 @helper
 def _alone_end(met: Any, at: Any) -> Any:
-    """Return the end of the run of nodes that begins at node ``at`` and meets no other node."""
+    """Return the end of the run that begins at ``at``, of nodes that meet no other node."""
     end = at + 1
     size = min(np.int64(met.size), at + _MOST)
     while end < size and met[end] == _ZERO8:

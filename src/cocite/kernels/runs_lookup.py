@@ -8,8 +8,8 @@ which is added at the two ends of the run:
 Weights are integers, so sums equal those of the trees exactly. Marks show which blocks of 16 nodes
 contain a change; other blocks are summed up only while the total is not 0.
 
-Costs about 3 ns per run (five places on web graphs with large trees), and 1 ns for each of about 20
-nodes to sum up per isolated run.
+Costs about 3 ns per run (five places on web graphs with large trees), and, per isolated run, 1 ns
+for each of about 20 nodes to sum up.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def next_block(block: Any, blocks: Any, marks: Any, eights: Any) -> Any:
 
 @kernel
 def collect(changes: OutU64s2, marks: OutU8s, eights: U64s, used: OutU32s) -> I64:
-    """Turn ``changes`` into sums, and list the nodes with one in ``used``; return their number.
+    """Turn ``changes`` into sums, and list the nodes with sums in ``used``; return their number.
     Resets ``marks`` and the last row of ``changes``; ``eights`` are the marks as uint64.
     """
     nodes, count = changes.shape[0] - 1, 0
@@ -215,7 +215,7 @@ def collect(changes: OutU64s2, marks: OutU8s, eights: U64s, used: OutU32s) -> I6
 
 @helper
 def _fetch(table: Any, sample: Any, asked: Any, ranks: Any) -> Any:
-    """Prefetch run numbers of ``sample`` and the next directory; return whether it is valid."""
+    """Prefetch run numbers of ``sample``, and the next directory; return if ``sample`` is valid."""
     samples = table.shape[0]
     if sample + 1 < samples:
         for i in range(asked.size):
@@ -272,7 +272,7 @@ def _turns(row: Any, node: Any, here: Any, last: Any, turns: Any, right: Any) ->
 
 @helper
 def _report(row: Any, here: Any, run: Any, other: Any, turns: Any, rights: Any, lefts: Any) -> Any:
-    """Return tau of two nodes, the other one in ``run``, from the turns on both sides, or 0."""
+    """Return tau of a node and ``other``, in ``run``, from the turns on both sides; 0 for never."""
     tau, turn = _ZERO64, 0
     if run > here:
         place = (run << _ONE64) | (_ONE64 - starts_at(row[0], other))
@@ -289,7 +289,7 @@ def _report(row: Any, here: Any, run: Any, other: Any, turns: Any, rights: Any, 
 
 @kernel
 def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
-    """Compute tau(node, other) in every sample, NEVER if none. ``others`` is uint32[h], ``out``
+    """Compute tau(node, other) or NEVER in every sample. ``others`` is uint32[h], ``out``
     uint8[samples, h]. Returns SOUND, or the index of a sample with values out of range.
     """
     samples, hits = table.shape[0], others.size
@@ -337,11 +337,12 @@ def best(
     grains: OutF64s,
 ) -> tuple[I64, I64]:
     """Find the best sums, best first, like ``settle`` and ``top``, and reset the scratch. Fills
-    ``ids`` uint32[k] and ``grains`` float64[k]; returns their number, and the nodes summed up.
+    ``ids`` uint32[k] and ``grains`` float64[k]; returns their number, and the number of nodes
+    summed up.
     """
     scale = samples * ONE
     size, least = 0, (floor - 1.0) * (scale / GRAINS)
-    # Smaller sums cannot be hits; at least 1, as 0 means no sum.
+    # Smaller sums cannot be hits; at least 1, because 0 means no sum.
     low = np.uint64(max(1.0, least - SLACK))
     nodes, total, touched = changes.size - 1, _ZERO64, 0
     blocks = (nodes + BLOCK) // BLOCK

@@ -14,7 +14,7 @@ known when a kernel is compiled, so a row is one vector operation (``kernels/_ve
 
 Both add the terms of a row in ascending order of source, so results are bit-identical. A link in
 ``pull`` costs 1 ns with one lane, 3 ns with 16 lanes of 32 bits. Source: Haveliwala, *Efficient
-computation of PageRank*, 3.2.
+computation of PageRank*, section 3.2.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def _digit(byte: Any) -> Any:
 
 @helper
 def _string(text: Any, i: Any, taken: Any, out: Any, at: Any) -> Any:
-    """Decode the string quoted at ``i``; return (its end, -1 if unclosed; end of the output)."""
+    """Decode the string quoted at ``i``; return (its end or -1 if unclosed, end of output)."""
     i += 1
     while i < text.size:
         byte = text[i]
@@ -116,7 +116,7 @@ def _token(text: Any, i: Any, taken: Any, out: Any, at: Any) -> Any:
 
 @helper
 def _fault(out: Any, low: Any, high: Any, taken: Any) -> Any:
-    """Return why out[low:high] is invalid in such a column, or 0."""
+    """Return why out[low:high] is invalid in a column of kind ``taken``, or 0."""
     if taken == INTEGER:
         negative = low < high and out[low] == 45
         digits = low + 1 if negative else low

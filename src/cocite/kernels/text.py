@@ -3,7 +3,7 @@
 ``normalize`` reads whole lines of UTF-8, and writes ``source TAB target LF`` for each good row, or
 ``source TAB target TAB weight LF``: no quoting, one dialect, no faults. It accepts any mixture of
 LF, CR and CRLF, skips blank lines and comments, trims blanks around fields unless they are
-``EXACT``, and undoes CSV quoting, also across lines. Bad rows are classified:
+``EXACT``, and undoes CSV quoting, even across lines. Bad rows are classified:
 
     COLUMNS   not the expected number of fields     EMPTY     a node without a name
     CONTROL   a control character in a name         ENCODING  bytes that are not UTF-8
@@ -27,7 +27,7 @@ NO_UTF8, TURN, C1 = range(1, 4)
 
 _PLUS, _MINUS, _POINT, _ZERO, _NINE = 43, 45, 46, 48, 57
 _LARGEST_POWER = 30
-"""The first digit of a weight is at 10**-30 to 10**29, well within the range of float32."""
+"""The first nonzero digit of a weight is at 10**-30 to 10**29, well within the range of float32."""
 _MAX_U64 = np.frombuffer(b"18446744073709551615", np.uint8)
 
 
@@ -98,7 +98,7 @@ def is_integer(text: Any, low: Any, high: Any) -> Any:
 
 @helper
 def is_weight(text: Any, low: Any, high: Any) -> Any:
-    """Return whether text[low:high] is a decimal in [1e-30, 1e30), from its first nonzero digit."""
+    """Return whether text[low:high] is a decimal in [1e-30, 1e30), by its first nonzero digit."""
     i = low + 1 if low < high and text[low] == _PLUS else low
     digits, whole, leading = 0, -1, -1
     while i < high and (_ZERO <= text[i] <= _NINE or (text[i] == _POINT and whole < 0)):
@@ -151,7 +151,7 @@ reason.
 """
 
 MAX_RECORD = 1 << 20
-"""Bytes within which a quote must be closed. Otherwise its row ends with its line, and is bad."""
+"""Bytes within which a quote must be closed. Otherwise, the row ends with the line, and is bad."""
 
 BAD_FIELDS = 4
 """int64 words stored for a bad row: line, first and last byte in this piece, reason."""
@@ -303,8 +303,8 @@ def _take(text: Any, begin: Any, end: Any, rules: Any, fields: Any) -> Any:
 
 @helper
 def _closed(text: Any, low: Any, delimiter: Any) -> Any:
-    """Return the end of the field quoted at ``low``, after its quote. The end is -1 if it is too
-    far or other text follows the quote, -2 if the text ends first.
+    """Return the end of the field quoted at ``low``, after its closing quote; -1 if this is too
+    far or followed by other text, -2 if the text ends first.
     """
     i, limit = low, min(low + MAX_RECORD, text.size)
     while i < limit:
@@ -333,8 +333,8 @@ def behind(text: Any, end: Any) -> Any:
 
 @helper
 def _gone_on(text: Any, begin: Any, high: Any, low: Any, rules: Any, tally: Any) -> Any:
-    """Return (end of the row, start of the next one), for a row in a quoted field at ``high``. The
-    end is -1 if that field is not closed, or continues in the next chunk.
+    """Return (end of the row, start of the next one), for a row with a quoted field open at
+    ``high``. The end is -1 if that field is not closed, or continues in the next chunk.
     """
     closed = _closed(text, high, rules[DELIMITER])
     if closed == -2 and rules[UNFINISHED] > 0:

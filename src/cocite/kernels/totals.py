@@ -45,7 +45,7 @@ def estimate(total: U64, squares: U64, samples: F64) -> tuple[F64, F64]:
         return grains, np.nan
     variance = np.float64(squares) / scale - mean * mean
     if variance < _TOTALS_ROUNDING:
-        return grains, 0.0  # every sample the same
+        return grains, 0.0  # all samples are equal
     return grains, variance / (samples - 1.0)
 
 
@@ -101,7 +101,7 @@ def settle_exact(
     touched: OutU32s,
     have: I64,
 ) -> I64:
-    """Add the scores of a part without variance to the totals, and reset them to 0.
+    """Add a part's scores, which have no variance, to the totals; reset the scores to 0.
 
     The first column of ``values`` float64[nodes, 2] has the grains of the nodes ``used[:count]``;
     all else is as for ``settle``.
@@ -122,21 +122,23 @@ def settle_exact(
 #
 #     K(p) = product over i of (1 + stake[i] * (y[i] - p)),       0 <= stake[i] <= CAP / p,
 #
-# reaches ``level`` with a probability of at most 1 / level (Ville), which rejects p. K falls when p
-# grows, so bisection finds the end of the rejected means. There are two kinds of stakes:
+# reaches ``level`` with a probability of at most 1 / level (Ville); if it does, p is rejected. K
+# falls when p grows, so bisection finds the end of the rejected means. There are two kinds of
+# stakes:
 #
-# * Sequential (``ordered_ends``): with v the variance of the values so far and of two imagined
-#   zeros and ones, stake[i] = sqrt(AIM / (v[i - 1] * (n - i + 1))); the largest wealth along the
-#   way counts. Stakes do not depend on the level, so a higher level never narrows an interval.
+# * Sequential (``ordered_ends``): with v the variance of the values so far together with two
+#   imagined zeros and two imagined ones, stake[i] = sqrt(AIM / (v[i - 1] * (n - i + 1))); the
+#   largest wealth along the way counts. Stakes do not depend on the level, so a higher level never
+#   narrows an interval.
 # * Equal (``mixed_ends``): a mixture of stakes START * 2**j / sqrt(n) up to STOP, each with SHARE
 #   times the weight of the previous one; the final wealth counts. The order of values does not
 #   matter, and their means may differ: the interval is for the mean of their means, because a
-# geometric mean is below an arithmetic one. Intervals are a quarter to a half wider.
+#   geometric mean is below an arithmetic one. Intervals are a quarter to a half wider.
 #
-# An end is the last mean rejected, ``level`` includes the rounding of the products, and wealth is
-# capped to the floating-point range, so ends are conservative. Costs 12 bisections of 0.5 ns per
+# An end is the last rejected mean, ``level`` includes the rounding of the products, and wealth is
+# capped at the floating-point range, so ends are conservative. Costs 12 bisections of 0.5 ns per
 # value. Source: Waudby-Smith, Ramdas 2024, *Estimating means of bounded random variables by
-# betting*, 4.1 and 4.2; stakes that grow as values run out, and the mixture, are our own.
+# betting*, sections 4.1 and 4.2; stakes that grow as values run out, and the mixture, are our own.
 
 
 AIM = 3.0
@@ -353,7 +355,7 @@ def offer(grains: Any, ids: Any, size: Any, node: Any, score: Any) -> Any:
 def consider(hit: Any, scale: Any, floor: Any, grains: Any, ids: Any, size: Any, least: Any) -> Any:
     """Offer a ``hit`` (node, sum) if its score, sum / ``scale``, is at least ``floor`` grains.
     Returns the heap's new size, and the smallest sum that can still be a hit: grains are rounded,
-    so a sum one grain below the last hit cannot.
+    so a sum a grain too small cannot be one.
     """
     node, total = hit
     score = np.rint(total * (GRAINS / scale))
@@ -420,7 +422,7 @@ def _values(times: Any, worth: Any, values: Any) -> None:
 
 @kernel
 def _end(values: F64s2, first: F64, last: F64, level: F64, ends: OutF64s, means: OutF64s) -> None:
-    """Compute ``intervals._bet``; if all values are equal, the end is that value."""
+    """Do the same as ``intervals._bet``; if all values are equal, the end is that value."""
     ends[:] = first
     means[:] = first
     if last != first:

@@ -7,10 +7,10 @@ maximum:
     tau(u, v) = max label[i]  for  position(u) < i <= position(v),   none if a label there is 0
 
 A row of ``table`` uint64[samples, 4] is (address of the position of node 0, address of the trees,
-words from one node's position to the next one's, number of members). A node's positions in all
+words between the positions of adjacent nodes, number of members). A node's positions in all
 samples are adjacent. Trees are groups of 72 words: 64 members, then their labels, eight to a word,
 low half-byte first. Scores are sums of fixed-point weights (2**48 is 1), in any order. Source:
-Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1.
+Fogaras, Racz, *Scaling link-based similarity search*, section 2.1.1.
 """
 
 from __future__ import annotations
@@ -78,10 +78,10 @@ def select(
 
     ``member`` and ``joined`` cover a range of a sample. ``state`` int64[4], initially zeros,
     carries over to the next range: whether the current tree continues (1), the largest label since
-    its last marked node, whether a node waits for another one of its tree (1), and that node. Nodes
-    wait because trees of a single node are omitted. ``out_member`` and ``out_joined`` need one more
-    place; they may be the input arrays if there is only one range. Returns the number of places
-    written.
+    its last marked node, whether a node waits for another one of its tree (1), and the waiting
+    node. Nodes wait because trees of a single node are omitted. ``out_member`` and ``out_joined``
+    need one more place; they may be the input arrays if there is only one range. Returns the number
+    of places written.
     """
     size = 0
     torn, largest = state[0] == 0, np.uint8(state[1])
@@ -138,7 +138,7 @@ def label_at(trees: Any, place: Any) -> Any:
 
 @kernel
 def seat(trees: U64, members: I64, first: U32, position: OutU32s) -> None:
-    """Fill ``position`` with the places of the nodes from ``first`` on, NOWHERE for none."""
+    """Fill ``position`` with the places of the nodes from ``first`` on, or NOWHERE."""
     position[:] = NOWHERE
     for place in range(members):
         node = member_at(trees, place)
@@ -201,7 +201,7 @@ _EVEN, _ONES, _TOPS = np.uint32(0x0F0F0F0F), np.uint32(0x01010101), np.uint32(0x
 
 @helper
 def position_at(table: Any, sample: Any, node: Any) -> Any:
-    """Return the place of ``node`` in a sample, NOWHERE if it has none."""
+    """Return the place of ``node`` in a sample, or NOWHERE if it has none."""
     return word_at(table[sample, 0], np.uint64(node) * table[sample, 2])
 
 
@@ -227,7 +227,7 @@ def _plain(word: Any, largest: Any) -> Any:
 def _turns(trees: Any, here: Any, far: Any, turns: Any, right: Any) -> Any:
     """Walk right or left from place ``here``, up to place ``far`` or the edge of the tree; a label
     joins its place to the previous one. Each row of ``turns`` uint32[16, 2] is a place where the
-    largest label changes, and the new label. Returns their number, and the last place.
+    largest label changes, and the new label. Returns the number of rows, and the last place.
     """
     at, largest, count = here, _ZERO32, 0
     while at != far:
@@ -249,7 +249,7 @@ def _turns(trees: Any, here: Any, far: Any, turns: Any, right: Any) -> Any:
 
 @kernel
 def meeting_times(table: U64s2, node: U32, others: U32s, out: OutU8s2) -> I64:
-    """Compute tau(node, other) in every sample, NEVER if none. ``others`` is uint32[h], ``out``
+    """Compute tau(node, other) or NEVER in every sample. ``others`` is uint32[h], ``out``
     uint8[samples, h]. Returns SOUND, or the index of a sample with values out of range.
     """
     samples = table.shape[0]
@@ -323,7 +323,7 @@ def limit_of(carried: Any, sample: Any) -> Any:
 
 @helper
 def meeting_weight(weights: Any, limit: Any, label: Any) -> Any:
-    """Return the weights of a meeting time and of its square, which may depend on ``limit``."""
+    """Return the weight of a meeting time and its square, which may depend on ``limit``."""
     if weights.ndim == 2:
         return weights[label, 0], weights[label, 1]
     return weights[limit, label, 0], weights[limit, label, 1]
@@ -333,10 +333,10 @@ def meeting_weight(weights: Any, limit: Any, label: Any) -> Any:
 def _towards(
     trees: Any, ends: Any, limit: Any, weights: Any, sums: Any, used: Any, count: Any, right: Any
 ) -> Any:
-    """Add up the members right or left of the first of two ``ends``, up to the second, the end of
-    the sample; labels join places to the previous ones. Adds eight members at once if none of
-    their labels exceeds the largest so far. Returns where the tree ends, whether the sample is
-    valid, and how many nodes have a sum.
+    """Add up the members right or left of the first of two ``ends``; the second is the end of the
+    sample. Labels join places to the previous ones. Adds eight members at once if none of their
+    labels exceeds the largest so far. Returns where the tree ends, whether the sample is valid, and
+    how many nodes have a sum.
     """
     nodes, largest, (at, end) = np.uint32(sums.shape[0]), _ZERO32, ends
     value = square = _ZERO64
@@ -374,8 +374,8 @@ def outwards(
     """Do the same as ``gather``, without squares if ``sums`` is uint64[nodes].
 
     ``carried`` is None, or (the steps before which meetings count, uint8[samples, 1];
-    int64[samples] for the number of places read), for ``kernels/trees_batch.py``. ``weights`` then
-    are uint64[17, 16, 2], by that step.
+    int64[samples] for the number of places read), for ``kernels/trees_batch.py``. Then ``weights``
+    is uint64[17, 16, 2], indexed by that step.
     """
     nodes, samples = np.uint32(sums.shape[0]), table.shape[0]
     first, count, left = np.int64(progress[0]), progress[1], np.int64(progress[2])
@@ -425,7 +425,7 @@ def gather(
 ) -> I64:
     """Sum the weights of meetings with each relative of ``node`` over the samples of ``table``.
 
-    ``weights`` uint64[16, 2] is the weight of each meeting time, never 0, and of its square;
+    ``weights`` uint64[16, 2] is the weight of each meeting time, never 0, and its square;
     ``sums`` uint64[nodes, 2] receives both, and ``used`` uint32[2 nodes + 1] the nodes with a sum.
     ``progress`` uint64[3] is (samples read, nodes with a sum, both initially 0; about how many
     members to read per call). Call until all samples are read. Returns SOUND, or the index of a

@@ -1,19 +1,20 @@
 """Whole answers on fingerprint trees, packed or not, each possibly derived from the previous one.
 
-One call of ``answers`` replaces about forty, with equal results, and releases the interpreter lock
-once. Squares are added up only for hits, from their meeting times, which halves the memory written.
-``carry`` computes only the changes from one node to the next, which saves time if consecutive nodes
-meet early, as neighbors on a site do.
+One call of ``answers`` replaces about forty others, with equal results, and releases the
+interpreter lock once. Squares are added up only for hits, from their meeting times, which halves
+the memory written. ``carry`` computes only the changes from one node to the next, which saves time
+if consecutive nodes meet early, as neighbors on a site do.
 
 Let tau(u, u') = t in a sample. Meeting times are an ultrametric: a node that meets u after step t
-meets u' at the same step. So only nodes that u or u' meets *before* t change, and u and u':
+meets u' at the same step. So weights change only for nodes that u or u' meets *before* t, and for u
+and u':
 
     v met by u' before t    w(t) -> w(tau(u', v))           u     none -> w(t)
     v met by u before t     w(tau(u, v)) -> w(t)            u'    w(t) -> none,      w(never) = 0
 
 Costs 2 ns for each place that changes, or 3 for each run, and one pass over the nodes with a sum.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1; the difference of two queries
-is our own.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.1.1; the difference of
+two queries is our own.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ _ZERO64 = np.uint64(0)
 
 @helper
 def _sum_up(table: Any, node: Any, weights: Any, scratch: Any) -> Any:
-    """Add up the next samples; return SOUND, or the index of one with values out of range."""
+    """Add up the next samples; return SOUND, or the index of a sample out of range."""
     sums, used, marks, _, progress = scratch
     if table.shape[1] != _PACKED:
         return outwards(table, node, weights, sums, used, progress, None)
@@ -157,7 +158,7 @@ def _settle(changes: Any, marks: Any, eights: Any, sums: Any, used: Any, count: 
 def _move(
     table: Any, old: Any, new: Any, weights: Any, scratch: Any, times: Any, read: Any, count: Any
 ) -> Any:
-    """Turn the sums of ``old``, NOWHERE for none, into those of ``new``. Returns SOUND, or the
+    """Turn the sums of ``old`` (NOWHERE if none) into those of ``new``. Returns SOUND, or the
     index of a sample with values out of range, and how many nodes are listed. Additions come before
     subtractions: no sum is 0 in between, so no node is listed twice.
     """

@@ -9,7 +9,8 @@ with the smallest head survives, and each other head h gets its only edge in the
 
 Steps process batches of 64 tokens in stages, and prefetch the cache lines of the next stage. They
 may process destination blocks in any order. The cost is one step for each live token. Source:
-Fogaras, Racz, *Scaling link-based similarity search*, 2.1.1, 2.1.3 (Algorithm 2), 2.2.3.
+Fogaras, Racz, *Scaling link-based similarity search*, sections 2.1.1, 2.1.3 (Algorithm 2) and
+2.2.3.
 """
 
 from __future__ import annotations
@@ -230,7 +231,7 @@ def leave(arrived: U32s, at: OutU32s, who: OutU32s, times: OutU8s, step: U8) -> 
     """Record in ``times`` the walks that ``arrived`` at the node of the first walk.
 
     Moves the walks that continue, including the first, to the front of ``at`` and ``who``. Returns
-    their number, 0 if the first has ended.
+    their number, or 0 if the first has ended.
     """
     first, left = arrived[0], np.uint32(0)
     if first == NOWHERE:
@@ -270,7 +271,7 @@ _WHOLE, _LARGEST = 2.0**32, 2.0**32 - 1
 _UNIT, _ODD = 2.0**-52, np.int64(2**53 - 1)
 _LN2, _HALF_ROOT = math.log(2.0), math.sqrt(0.5)
 _SLACK = 1.0 + 2.0**-40
-"""Factor that exceeds all rounding errors of a time, so that it never rules out the winner."""
+"""Factor that covers all rounding errors of a time, so the bound never rules out the winner."""
 
 
 @kernel

@@ -11,7 +11,7 @@ Rows are uint32[:, 3], dealt into buckets, one for each destination block:
 Blocks send tokens in ascending order of head, and ``merge`` preserves it. So the first token to
 arrive at a node survives, and offsets equal those of the walk in memory. A parent is smaller than
 its children, so one ascending pass over the blocks lays out all trees. Merging costs O(log blocks)
-per token. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1.3.
+per token. Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.1.3.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _bucket_of(cuts: Any, home: Any, number: Any) -> Any:
 
 @helper
 def _bucket_of_row(cuts: Any, home: Any, row: Any, records: Any) -> Any:
-    """Return a row's bucket: of a block's two buckets, records within the block go to the first."""
+    """Return a row's bucket. Records within a block go to the first of the block's two buckets."""
     node = _bucket_of(cuts, home, row[0])
     if not records:
         return node
@@ -98,8 +98,8 @@ def _rewind(starts: Any) -> None:
 def deal(
     rows: U32s2, cuts: U32s, home: U32s, records: Bool, starts: OutU32s, out: OutU32s2
 ) -> None:
-    """Sort ``rows`` stably by the bucket of their first word, or ``records`` by theirs. ``starts``
-    is uint32[buckets + 1], with two buckets per block for records.
+    """Sort ``rows`` stably by bucket: of their first word or, for ``records``, of the parent (or
+    root). ``starts`` is uint32[buckets + 1], with two buckets per block for records.
     """
     starts[:] = 0
     for i in range(rows.shape[0]):
@@ -163,8 +163,8 @@ def meet(
     """Process arriving tokens by ascending head; return (number of live tokens, number of records).
 
     ``standing`` uint32[nodes of the block, 2] is the head and the members of the token at each
-    node, NOWHERE for none; ``at`` lists the nodes with one, ``live`` so far. A token that meets
-    another writes a record: its head, the other's head, and how many members the other had before.
+    node, NOWHERE for none; ``at`` lists the nodes with a token, ``live`` so far. A token that
+    meets another writes a record: its head, and the head and previous members of the other token.
     """
     count, size = 0, rows.shape[0]
     for low in range(0, size, _BATCH):
@@ -228,7 +228,7 @@ def settle(
 
 @kernel
 def receive(rows: U32s2, first: U32, parent: OutU32s, extent: OutU32s, label: OutU8s) -> None:
-    """Store messages: a node becomes its own parent, and its position its extent."""
+    """Store messages: a node becomes its own parent, and its position is stored as its extent."""
     for i in range(rows.shape[0]):
         node = np.int64(rows[i, 0] - first)
         parent[node] = rows[i, 0]
@@ -303,8 +303,8 @@ def collect(rows: U32s2, first: U32, member: OutU32s, label: OutU8s) -> None:
 def deal_batch(
     at: U32s, cuts: U32s, home: U32s, starts: OutU32s, standing: OutU32s, index: OutU32s
 ) -> None:
-    """Sort nodes by their block, stably: ``standing[i]`` is ``at[index[i]]``. Block b has those
-    from ``starts[b]`` to ``starts[b + 1]``. ``cuts`` and ``home`` are as for ``deal``.
+    """Sort nodes by their block, stably: ``standing[i]`` is ``at[index[i]]``. Block b has the
+    nodes from ``starts[b]`` to ``starts[b + 1]``. ``cuts`` and ``home`` are as for ``deal``.
     """
     starts[:] = 0
     for i in range(at.size):
@@ -340,7 +340,7 @@ def meet_batch(
     """Merge tokens that arrived at one node; return (number of survivors, number of records).
 
     Processes tokens ``first`` to ``first + records.shape[0]`` of those that moved to ``arrived``.
-    Of the tokens before, ``live`` have survived; their ``at``, ``head`` and ``members`` are at the
+    Of the earlier tokens, ``live`` have survived; their ``at``, ``head`` and ``members`` are at the
     front. A token that moved NOWHERE has ended; if it has met another, it is the root of a tree.
     ``owner`` (uint32[nodes]) need not be initialized, as for ``walk.meet``.
     """

@@ -10,8 +10,8 @@ Parentheses contain settings, ``direction`` and ``layout`` for one component. Al
 apply to every component that accepts them. A measure that is itself a blend is expanded into its
 components, which share its weight.
 
-Convention: scores are not rescaled, since a pair's score would then depend on other pages.
-Components based on walks use equally many independent samples; sample i of the blend is the
+Convention: scores are not rescaled, because a pair's score would then depend on other pages.
+Components based on walks use the same number of independent samples; sample i of the blend is the
 weighted sum of their samples i. Costs add up. Related: P-Rank (Zhao, Han, Sun 2009) mixes two
 directions within its recursion.
 """
@@ -62,7 +62,7 @@ def parse_blend(text: str, measures: Mapping[str, Measure]) -> Measure:
         assert term is not None
         found, own = _components(term, value / total, named, measures)
         parts += found
-        # Without an exponent, so that it parses to the same number.
+        # Without an exponent, because ``_TERM`` accepts none.
         share = f"{np.format_float_positional(value, trim='0')}*" if any(shares) else ""
         written.append(share + term["name"] + own)
         tops.append(measures[term["name"]])
@@ -106,7 +106,7 @@ def _union(settings: Iterable[Takes]) -> Takes:
 def _components(
     term: re.Match[str], weight: float, named: Counter[str], measures: Mapping[str, Measure]
 ) -> tuple[list[Component], str]:
-    """Return a term's components, numbered after the ``named`` ones, and the canonical settings."""
+    """Return a term's components, numbered after those in ``named``, and its settings as text."""
     name = term["name"]
     if name not in measures:
         raise UsageError(

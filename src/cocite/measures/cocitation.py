@@ -25,8 +25,8 @@ from cocite.measures.settings import Setting
 FORM = Setting(
     "form",
     "cosine",
-    "count: the number of common neighbors. jaccard: divided by the size of the union. "
-    "cosine: divided by the geometric mean of both numbers of neighbors",
+    "count: the number of common neighbors. jaccard: count divided by the size of the union. "
+    "cosine: count divided by the geometric mean of the two numbers of neighbors",
     choices=("cosine", "jaccard", "count"),
 )
 IDF = Setting("idf", False, "give less weight to common neighbors with many links")

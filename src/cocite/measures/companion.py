@@ -8,11 +8,12 @@
 HITS stops after 100 iterations, or when a changes by less than 1e-10 in total. The sum of a is 1.
 
 Convention: in-links; ``out`` reverses all links, which swaps hubs and authorities. Scores are not
-symmetric, and 0 outside the vicinity. Except through u, the vicinity does not expand through pages
-with more than ``max_degree`` links in that direction; the default, max(100, sqrt(links)), was best
-on four labeled graphs (``python -m benchmarks.max_degree``). The paper's steps that use texts or
-hosts are omitted. A query reads the vicinity's links, then takes 10 ns per link per iteration.
-Source: Dean, Henzinger 1999, *Finding related pages in the World Wide Web*, 3.1; Kleinberg 1999.
+symmetric, and are 0 outside the vicinity. Except through u, the vicinity does not expand through
+pages with more than ``max_degree`` links in that direction; the default, max(100, sqrt(links)), was
+best on four labeled graphs (``python -m benchmarks.max_degree``). The paper's steps that use texts
+or hosts are omitted. A query reads the vicinity's links, then takes 10 ns per link per iteration.
+Source: Dean, Henzinger 1999, *Finding related pages in the World Wide Web*, section 3.1; Kleinberg
+1999.
 """
 
 from __future__ import annotations

@@ -2,13 +2,13 @@
 
     score(u, v) = 0.4 * snn(u, v) + 0.6 * ppr-symmetric(u, v)
 
-``snn`` finds similar nodes, but scores most pairs 0. ``ppr-symmetric`` fills the lists, since it
+``snn`` finds similar nodes, but scores most pairs 0. ``ppr-symmetric`` fills the lists, because it
 reaches all connected nodes. Weights from 0.3 to 0.7 give nearly the same rankings: similar nodes
 score ten times as high as nodes that are only close.
 
-Convention: links in both directions by default. The only error is from links that ``ppr-symmetric``
-does not read; intervals include this error. ``ppr-symmetric`` uses link weights; ``snn`` ignores
-them.
+Convention: links in both directions by default. The only error comes from links that
+``ppr-symmetric`` does not read; intervals include it. ``ppr-symmetric`` uses link weights; ``snn``
+ignores them.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     geometric     1 - 2**-n      exponential     1 - e**-n
 
 n is the number of common neighbors of u and v in the index's direction. The factor is exact,
-ignores link weights, and also multiplies errors and intervals of s.
+ignores link weights, and also multiplies the errors and intervals of s.
 Source: Antonellis, Garcia-Molina, Chang 2008, *Simrank++: query rewriting through link analysis of
-the click graph*, 7.
+the click graph*, section 7.
 
 This module also has the formulas for the minimum memory of a build; a test compares them with
 ``index/layouts/memory_plan.py``.
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _MOST = 64
-"""Number of common neighbors from which both forms equal 1 in float64."""
+"""With this many common neighbors, both forms equal 1 in float64."""
 _FORMS = {
     "geometric": np.array([1.0 - 0.5**n for n in range(_MOST + 1)]),
     "exponential": np.array([-math.expm1(-n) for n in range(_MOST + 1)]),

@@ -12,10 +12,10 @@ Each node has two sparse rows of weights over nodes, compared by the weighted Ja
            0.15, d(x) the degree of x in that graph, and volume the sum of all degrees
 
 p(v, x) is a weighted mean over walks: walks with an odd number of steps count a quarter, because
-they end at the neighbors of similar nodes rather than at similar nodes. They do not count in graphs
-whose links join unlike nodes, such as users and products. A build decides this from 400 links:
-their ends are unlike if, by walks with an even number of steps, the ends of a link are no more
-similar than ends of different links.
+they end at the neighbors of similar nodes rather than at similar nodes. They do not count at all in
+graphs whose links join unlike nodes, such as users and products. A build decides this from 400
+links: their ends are unlike if, by walks with an even number of steps, the ends of a link are no
+more similar than ends of different links.
 
 ``ppr-pmi`` is J(P(u), P(v)). P is the positive pointwise mutual information of a walk's two ends,
 the matrix that node embeddings factorize. N finds similar nodes, but scores most pairs 0; P reaches
@@ -25,9 +25,10 @@ Convention: values are quantized to 8 bits, code = round(255 sqrt(value / scale)
 exact functions of these *codes*. The scale is the largest possible value: 1 for N and log(volume /
 minimum degree) for P. Ties go to the node with the smaller hash. The push stops when the error of
 p(v, x) / d(x) is below 3e-5 (1e-5 if the volume is below 1e5), or earlier if all values in the row
-exceed their possible error. ``size`` sets the values per row of N and P: 30 and 50 (small), 50 and
-100, or 100 and 200 (large). Small graphs have wider rows: four times as wide up to 2,000 nodes,
-twice up to 10,000. A node scores 1 with itself. Walks use link weights; N ignores them.
+exceed their possible error. ``size`` sets the number of values per row of N and P: 30 and 50
+(small), 50 and 100, or 100 and 200 (large). Small graphs have wider rows: four times as wide up to
+2,000 nodes, twice up to 10,000. A node scores 1 with itself. Walks use link weights; N ignores
+them.
 
 The index takes 10 bytes per value, about 1.3 kB per node of a large graph. A build computes one
 list and one push per node. A query takes one addition per entry that its rows share with others.

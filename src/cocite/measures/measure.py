@@ -32,15 +32,16 @@ layout, the given settings, and all settings with their defaults.
 class Measure:
     """A measure: its name, settings, layouts and properties.
 
-    The first of ``layouts`` is the default. ``step`` is the kind of step of the measure's walks,
-    ``weighted_step`` the kind with link weights or ``hubs``; None if unsupported.
+    The first of ``layouts`` is the default. ``step`` is the kind of step that the measure's walks
+    take, ``weighted_step`` the kind with link weights or ``hubs``; either is None if unsupported.
 
-    Scores are ``symmetric`` if s(u, v) = s(v, u), ``unit`` if in [0, 1], and ``monotone`` if a
-    larger decay lowers none. In the ``noisy`` layouts, scores of unrelated nodes scatter around 0.
+    Scores are ``symmetric`` if s(u, v) = s(v, u), ``unit`` if they are in [0, 1], and ``monotone``
+    if a larger decay lowers no score. In the ``noisy`` layouts, scores of unrelated nodes scatter
+    around 0.
 
     ``weighted`` measures use link weights; ``lenient`` blends have components that may ignore them.
     ``direction`` is the default among ``directions``. A ``turned`` measure uses out-links in the
-    direction ``in``; for a ``joint`` one, ``both`` is a single score instead of the mean of two.
+    direction ``in``. For a ``joint`` measure, ``both`` is one score instead of the mean of two.
     With ``own_links``, a page without links in the query's direction has no hits. A measure of
     ``texts`` uses no links; its direction is NO_LINKS.
 
@@ -179,7 +180,7 @@ class Component:
     layout: str | None = None
 
     def choose(self, layout: str | None, given: Mapping[str, object]) -> tuple[str, PartSettings]:
-        """Return the layout and the component's build settings, from those of the whole index."""
+        """Return the component's layout and build settings, from those of the whole index."""
         found = {**given, **self.fixed.to_json()}
         mine = {s.name: found[s.name] for s in self.measure.build if s.name in found}
         shared = layout if layout in self.measure.layouts else None
@@ -192,7 +193,7 @@ class Component:
         return PartSettings.checked(self.measure.ask, found)
 
     def heeds_decay(self, by: str) -> bool:
-        """Return whether scores depend on the decay with the meeting weight ``by``."""
+        """Return whether scores with the meeting weight ``by`` depend on the decay."""
         if DECAY not in self.free(self.measure.ask):
             return False
         return MEETING_WEIGHT not in self.measure.ask or heeds_decay(
@@ -205,6 +206,6 @@ class Component:
 
 
 def overall_direction(ways: Set[str]) -> str:
-    """Return the direction that all ``ways`` share, apart from any and NO_LINKS, or ``mixed``."""
+    """Return the direction that all ``ways`` share, ignoring any and NO_LINKS, or ``mixed``."""
     found = ways - {"any", NO_LINKS} or ways - {NO_LINKS} or ways
     return next(iter(found)) if len(found) == 1 else "mixed"

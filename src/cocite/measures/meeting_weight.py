@@ -6,16 +6,16 @@
     0.8**t, 1/t, t<=3           an expression in t, length and decay: + - * / // % **, comparisons,
                                 and, or, not, if, abs, exp, log, max, min, sqrt
     0.9, 0.5, 0.1               one weight for each step of a walk
-    hitting                     1 - t / (length + 1): with E the mean number of steps, cut off at
+    hitting                     1 - t / (length + 1): if E is the mean number of steps, cut off at
                                 length + 1, E = (1 - score) (length + 1)
 
 f need not decrease. Walks stop after ``length`` steps. To bound the weight of later meetings
 (``MeetingWeights.beyond``), expressions are evaluated up to step 1000 and clipped to [0, 1].
 
-Python's ``ast`` parses the text, which is evaluated here and never executed: only numbers, the
-names above and operations are accepted. All numbers are floats, so integers cannot grow without
-bound.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 1.3, Definition 1.
+Python's ``ast`` parses the text, which is evaluated here and never executed: only numbers, and
+the names and operations above, are accepted. All numbers are floats, so integers cannot grow
+without bound.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, section 1.3, Definition 1.
 """
 
 from __future__ import annotations
@@ -104,8 +104,8 @@ MEETING_WEIGHT = MeetingSetting(
 class MeetingWeights:
     """Weights of meetings, for walks of one length.
 
-    ``values`` are f(0) to f(15) in [0, 1], 0 beyond the length; ``beyond`` bounds the weight of
-    later meetings.
+    ``values`` are f(0) to f(15) in [0, 1], and 0 beyond the length; ``beyond`` bounds the weight
+    of later meetings.
     """
 
     values: tuple[float, ...]
@@ -144,7 +144,7 @@ def sampled(by: object, length: int) -> object:
         return [float(by(t)) for t in range(1, length + 1)]
     except Exception as error:
         raise UsageError(
-            f"meeting_weight is a function, which failed for a step from 1 to {length}: {error}"
+            f"the function meeting_weight failed for a step from 1 to {length}: {error}"
         ) from error
 
 
@@ -247,7 +247,7 @@ def _joined(numbers: list[float]) -> str:
 
 @lru_cache(maxsize=256)
 def _tree(text: str) -> ast.expr:
-    """Parse an expression or a tuple of numbers; raises :class:`UsageError` for others."""
+    """Parse an expression or a tuple of numbers; raises :class:`UsageError` for other text."""
     text = _NAMED.get(text, text)
     if len(text) > _LONGEST * (1 + 2 * ("," in text)):
         raise UsageError(f"meeting_weight has {len(text):,} characters; the maximum is {_LONGEST}")

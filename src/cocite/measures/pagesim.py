@@ -5,7 +5,7 @@
     s(u, v)  = sum over all pages f of min(PG(f, u), PG(f, v))**2 / max(PG(f, u), PG(f, v))
 
 O(x) are the out-neighbors of x, and PR is the PageRank, scaled to mean 1. ``normalized`` divides
-s(u, v) by sqrt(s(u, u) s(v, v)), which changes the order and makes the range [0, 1].
+s(u, v) by sqrt(s(u, u) s(v, v)), which changes the order and limits scores to [0, 1].
 ``decay_per=path`` applies the decay once per path, as in the paper's equation 2, instead of once
 per hop, as in the paper's worked example.
 
@@ -21,7 +21,7 @@ can explode; a build fails after ``most_steps`` steps.
 Convention: paths skip self-loops, which still count as out-links. ``out`` reverses links and
 PageRank. A larger decay raises every feature, but can lower a score.
 Source: Lin, King, Lyu 2006, *PageSim: A novel link-based similarity measure for the World Wide
-Web*, 4 and 5.1.
+Web*, sections 4 and 5.1.
 """
 
 from __future__ import annotations

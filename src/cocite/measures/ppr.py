@@ -2,8 +2,8 @@
 
     ppr             score(u, v) = (1 - d) [u = v] + d * sum of score(u, x) / |O(x)| over x in I(v)
     ppr-symmetric   score(u, v) = min(1, sum over k >= 1 of d**k (N**k)(u, v))   for u other than v
-                    N = D**(-1/2) A D**(-1/2),   A the links either way, D the diagonal matrix of
-                    row sums
+                    N = D**(-1/2) A D**(-1/2),   A the undirected adjacency matrix, D the diagonal
+                    matrix of its row sums
 
 d is the ``damping``. ``ppr`` is the share of time that a walk from u spends at v: each step follows
 a link with probability d, and otherwise returns to u. The scores from u sum to 1. ``ppr-symmetric``
@@ -11,14 +11,14 @@ normalizes by degrees: a link between nodes of degrees a and b adds d / sqrt(a b
 nodes have scores, and a node scores 1 with itself.
 
 Convention: ``ppr`` follows out-links by default and is **not symmetric**. Both scores are lower
-bounds of the exact ones, and intervals include the error. For ``ppr``, the errors sum to at most
+bounds on the exact ones, and intervals include the error. For ``ppr``, the errors sum to at most
 ``tolerance``. ``ppr-symmetric`` reads about ``max_edges`` links, or more to find ``min_results``
 nodes; its error is at most sqrt(D(u) D(v)) e / (1 - d), where e is the largest residual divided by
 its node's degree. ``ppr`` follows links in proportion to their weights; for ``ppr-symmetric`` the
 weights are the entries of A. ``ppr`` takes 0.6 ms on a crawl with 3 million mostly local links, and
 20 sweeps over all links in the worst case; ``ppr-symmetric`` takes about 3 ns per link read.
-Source: Page, Brin, Motwani, Winograd 1999, 6; Haveliwala 2002; Zhou et al. 2004, *Learning with
-local and global consistency*, for N; Andersen, Chung, Lang 2006 for the search and its bound
+Source: Page, Brin, Motwani, Winograd 1999, section 6; Haveliwala 2002; Zhou et al. 2004, *Learning
+with local and global consistency*, for N; Andersen, Chung, Lang 2006 for the search and its bound
 (``kernels/push.py``).
 """
 
@@ -39,7 +39,7 @@ DAMPING = Setting(
 TOLERANCE = Setting(
     "tolerance",
     1e-4,
-    "maximum error of a score, which is never above the exact one",
+    "maximum error of a score; scores are never above the exact ones",
     1e-12,
     1,
     served=(1e-8, 1.0),

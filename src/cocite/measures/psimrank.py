@@ -21,8 +21,8 @@ and otherwise move to i and j with probability P(i, j) (closed form in
 
 Convention: in-links; a node without in-links is similar only to itself. Walks have ``length``
 steps; intervals include decay**(length + 1) for later meetings.
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.2; Moulton, Jiang 2018, *Maximally
-consistent sampling and the Jaccard index of probability distributions*, for weights.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.2; Moulton, Jiang 2018,
+*Maximally consistent sampling and the Jaccard index of probability distributions*, for weights.
 """
 
 from __future__ import annotations

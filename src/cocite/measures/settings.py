@@ -49,7 +49,7 @@ class Settings:
 
     @classmethod
     def checked(cls, settings: Iterable[Setting[Value]], given: Mapping[str, object]) -> Self:
-        """Return ``settings`` as ``given``, or by default; raises :class:`UsageError`."""
+        """Return ``settings`` with ``given`` values or defaults; raises :class:`UsageError`."""
         found = {s: s.checked(given.get(s.name, s.default)) for s in settings}
         return cls({s.name: value for s, value in found.items() if s.listed(value)})
 

@@ -13,15 +13,16 @@ A walk chooses in-neighbors in proportion to link weights. ``hubs`` multiplies t
 from u by log((nodes + 1) / |O(u)|) (``idf``) or 1 / |O(u)| (``rare``), with O(u) the out-neighbors
 of u. Convention: in-links; a node without in-links is similar only to itself; ``out`` reverses all
 links. Known weakness: pages with k common, mutually unrelated in-neighbors score decay / k, so
-popular pages look unrelated (Fogaras, Racz, 2.2). PSimRank solves this, and evidence
+popular pages look unrelated (Fogaras, Racz, section 2.2). PSimRank solves this, and evidence
 (``measures/evidence.py``) mitigates it.
 
 ``compact-simrank`` draws one in-neighbor F(v) per node per sample, for all steps: tau is the first
-k with F^k(u) = F^k(v). Scores equal SimRank for length 1, and if all paths to a node have the same
-length. Otherwise they are lower, because walks that reach a node at different steps never meet: by
-0.011 on average on graphs of 4 to 7 nodes, by at most 0.003 for scores above 0.02 on wikis. Source:
-Jeh, Widom 2002; Fogaras, Racz, *Scaling link-based similarity search*, 1.3 and 2.1; compact
-SimRank: *A scalable randomized method to compute link-based similarity rank on the web graph*, 3.
+k with F^k(u) = F^k(v). Scores equal SimRank if the length is 1, or if all paths to a node have the
+same length. Otherwise they are lower, because walks that reach a node at different steps never
+meet: by 0.011 on average on graphs of 4 to 7 nodes, and by at most 0.003 for scores above 0.02 on
+wikis. Source: Jeh, Widom 2002; Fogaras, Racz, *Scaling link-based similarity search*, sections 1.3
+and 2.1; compact SimRank: *A scalable randomized method to compute link-based similarity rank on the
+web graph*, section 3.
 """
 
 from __future__ import annotations

@@ -35,7 +35,7 @@ NEIGHBORS = Setting("neighbors", 50, "maximum length of a list of nearest pages"
 
 
 def _default_max_degree(links: int) -> int:
-    """Return the default for this many links: 1000 up to 62,500."""
+    """Return the default for this many links; it is 1000 for up to 62,500 links."""
     return max(1000, 4 * math.isqrt(links))
 
 
@@ -54,7 +54,9 @@ FORM = Setting(
     "jaccard: weighted intersection of two lists over their union; cosine: cosine of their angle",
     choices=("jaccard", "cosine"),
 )
-MUTUAL = Setting("mutual", False, "keep a page in a list only if each is in the other's list")
+MUTUAL = Setting(
+    "mutual", False, "keep a page in a list only if the two pages are in each other's lists"
+)
 
 SNN = Measure(
     name="snn",

@@ -5,7 +5,7 @@ f(w, v) counts the occurrences of word w in the text of v; d(w) of the N texts c
     t_v(w)      = (1 + log f(w, v)) * (1 + log((1 + N) / (1 + d(w))))          0 if f(w, v) = 0
     score(u, v) = sum over w of t_u(w) * t_v(w) / (|t_u| * |t_v|),   the cosine
 
-Only the ``words`` largest weights of a page count, with ties in alphabetical order. Words in fewer
+A page keeps only its ``words`` largest weights; ties go in alphabetical order. Words in fewer
 than ``min_df`` texts, or in more than the share ``max_df``, are ignored. As in scikit-learn, a word
 is two or more letters, digits or underscores, in lower case. There are no stop words.
 
@@ -25,8 +25,8 @@ from cocite.options import NO_LINKS
 WORDS = Setting(
     "words", 500, "number of words per page, those with the largest weights", 1, 2**31 - 1
 )
-MIN_DF = Setting("min_df", 5, "ignore words that are in fewer texts", 1, 2**32 - 1)
-MAX_DF = Setting("max_df", 0.5, "ignore words that are in a larger share of texts", 0, 1)
+MIN_DF = Setting("min_df", 5, "ignore words that are in fewer texts than this", 1, 2**32 - 1)
+MAX_DF = Setting("max_df", 0.5, "ignore words that are in a larger share of texts than this", 0, 1)
 
 SHARE = 0.5
 """Default weight in a blend; see ``docs/evaluation.md``."""

@@ -11,8 +11,8 @@ Convention: in-links. ``normalized`` divides by decay - decay**(length + 1), the
 with itself. A larger decay moves weight to larger k, which can lower a score. With ``bits``, the
 index stores b bits of a hash of each first node. Different nodes then match with probability 2**-b.
 Subtracting this probability keeps estimates unbiased, but increases their variance: estimates for
-unrelated nodes scatter around 0. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3
-(Definition 3, Lemma 4); Li, Koenig 2010, *b-bit minwise hashing*.
+unrelated nodes scatter around 0. Source: Fogaras, Racz, *Scaling link-based similarity search*,
+section 2.3 (Definition 3, Lemma 4); Li, Koenig 2010, *b-bit minwise hashing*.
 """
 
 from __future__ import annotations

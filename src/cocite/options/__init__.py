@@ -112,7 +112,7 @@ class Option(Generic[T_co]):
         if self.type is bool:
             return "true or false"
         if self.type is str:
-            return " or ".join(self.choices) or "a text"
+            return " or ".join(self.choices) or "a string"
         what = "a whole number" if self.type is int else "a number"
         if math.isinf(self.high):
             return what if math.isinf(self.low) else f"{what}, {self.low:g} or more"
@@ -160,7 +160,7 @@ BETWEEN_0_AND_1: dict[str, Any] = {"low": 0, "high": 1, "open": True}
 
 
 def side_option(of: str, **more: Any) -> str | None:
-    """Declare the side of a bipartite graph that holds ``of``; by default the targets."""
+    """Declare an option for the side of ``of`` in a bipartite graph, by default the targets."""
     text = f"In a bipartite graph, the side of {of}, such as user."
     return option(None, text, metavar="NAME", unset="the side of the targets, item", **more)
 

@@ -25,12 +25,12 @@ class ExistingPath:
 
 
 class Sample:
-    """Kind of an option that is a range: ``100..199``, in Python a ``range``."""
+    """Kind of an option that is a range: ``100..199``, or a ``range`` in Python."""
 
 
 @dataclass(frozen=True)
 class MeasureOptions(Options):
-    """What an index contains. ``settings`` are the measure's, by name."""
+    """What an index contains. ``settings`` are the settings of the measure, by name."""
 
     measure: str | None = option(
         None,
@@ -140,7 +140,7 @@ class IndexOptions(MeasureOptions):
     refine: bool = option(
         False,
         "Store the data for refined answers (simrank only), 24 bytes per node. Otherwise every "
-        "command that refines scores recomputes these data.",
+        "command that refines scores recomputes this data.",
     )
     numbers: range | None = option(
         None,
@@ -194,7 +194,8 @@ class PlanOptions(MeasureOptions):
         None,
         "What --delta guarantees. error: the error of a score is at most delta. order: two nodes "
         "whose scores differ by delta are ranked correctly. recall: nodes whose scores are delta "
-        "above a threshold are listed. precision: nodes whose scores are delta below it are not.",
+        "above a threshold are listed. precision: nodes whose scores are delta below the threshold "
+        "are not listed.",
         choices=("error", "order", "recall", "precision"),
         unset="all",
     )

@@ -126,7 +126,7 @@ class TuneOptions(LabelOptions):
     unweighted: bool = option_of(
         MeasureOptions,
         "unweighted",
-        unset="use weights if the graph has them, and skip measures that cannot",
+        unset="use weights if the graph has them, and skip measures that cannot use them",
     )
     side: str | None = side_option("the test pages")
     overwrite: bool = option(

@@ -101,8 +101,8 @@ class ReadingOptions(Options):
     )
     predicate: str | None = option(
         None,
-        "The RDF predicate whose triples are links, by its IRI or by the part after its last / "
-        "or #, such as P31.",
+        "The RDF predicate whose triples are links: its IRI, or the part of its IRI after the last "
+        "/ or #, such as P31.",
         metavar="IRI",
         unset="all",
     )
@@ -150,7 +150,10 @@ class IngestOptions(ReadingOptions):
         metavar="FILE|ADDRESS",
     )
     table: str | None = option(
-        None, "The table of --database that holds the links.", metavar="NAME", unset="its only one"
+        None,
+        "The table of --database that holds the links.",
+        metavar="NAME",
+        unset="its only table",
     )
     nodes: Any = option(
         None,

@@ -81,7 +81,8 @@ class _LoadOptions(Options, section="Load"):
     )
     question_timeout: float = option(
         10.0,
-        "The time limit of an answer in seconds (then 503). A batch may take ten times as long.",
+        "The time limit of an answer in seconds; slower queries fail (503). A batch may take ten "
+        "times as long.",
         low=0.1,
         high=3600,
         metavar="S",

@@ -25,8 +25,8 @@ class SiteOptions(Options, fronts=CLI):
         True,
         "Put a few lines of CSS into the list.",
         flag="--no-style",
-        negated="Put no CSS into the list. By default it has a few rules, which the site's rules "
-        "override.",
+        negated="Put no CSS into the list. By default, the list has a few rules, which the site's "
+        "rules override.",
     )
     directory_urls: bool = option(
         False,

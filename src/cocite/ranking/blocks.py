@@ -1,7 +1,7 @@
 """Sweeps over the links of the core, in memory or in blocks on disk.
 
-On disk, a block is a range of nodes, with equal numbers of nodes plus rows in each. The sums of its
-rows and its own contributions z are in memory, its links in scratch files:
+On disk, a block is a range of nodes; each has about the same number of nodes plus rows. The sums of
+its rows and its own contributions z are in memory, its links in scratch files:
 
     inner    between rows of one block    by row: those from rows above, those from rows below
     outer    from rows of other blocks    by source, as words (``engine/arrangement.py``)
@@ -60,7 +60,8 @@ class CoreLinks(ABC):
         self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
     ) -> None:
         """Update ``z`` in place with a Gauss-Seidel sweep over the rows before ``cut`` and one over
-        the others, which uses the old values of the first. A cut of 0 means one sweep over all.
+        the others, which uses the old values of the rows before ``cut``. A cut of 0 means one sweep
+        over all rows.
 
         Each half adds to a row of ``sums`` float64[2, 4] (``rank.sweep``).
         """
@@ -72,8 +73,8 @@ class CoreLinks(ABC):
         """
 
     def crossing(self, z: NDArray[Any], cut: int) -> Vector:
-        """Return what the rows from ``cut`` on receive from the rows before, float64[rows]. ``z``
-        must be 0 from ``cut`` on.
+        """Return what the rows from ``cut`` on receive from the rows before it, float64[rows].
+        ``z`` must be 0 from ``cut`` on.
         """
         lumped = self._lumped
         found: Vector = lumped.scratch.zeros(lumped.core, np.float64)
@@ -239,9 +240,9 @@ class CoreBlock:
 
 
 class Inner:
-    """Links within blocks: row offsets ``rows`` uint64[core + 1], or [nodes + 1] for tails;
-    ``links`` uint32, sources numbered within the block; ``weights``. Until finished, links and
-    weights hold only one stretch.
+    """Links within blocks. ``rows`` uint64[core + 1], or [nodes + 1] for tails, are row offsets;
+    ``links`` uint32 are sources, numbered within the block. Until :meth:`finish` is called,
+    ``links`` and ``weights`` hold only one stretch.
     """
 
     def __init__(self, lumped: Lumped, rows: int) -> None:
@@ -291,7 +292,7 @@ class _LinkSorter:
         self.weights = np.empty(most * lumped.weighted, np.float32)
 
     def flush(self, count: int, split: int, found: Outer) -> None:
-        """Sort the first ``count`` keys into two strips, below and above source row ``split``."""
+        """Sort the first ``count`` keys into strips below and above the source row ``split``."""
         keys, weights = sorted_links(self.keys[:count], self.weights[:count])
         self.lost += (lost := self._rename(keys))
         middle = int(np.searchsorted(keys, np.uint64(split << 32))) if not lost else 0
@@ -342,7 +343,7 @@ class _Dealer:
         outer = [array for sorter in self.outer for array in (sorter.keys, sorter.weights)]
 
         def flush(links: int) -> None:
-            """Write strips that have no space for ``links`` more."""
+            """Write the strips that have no space for ``links`` more links."""
             for sorter, (kind, strips) in zip(self.outer, kinds, strict=True):
                 if int(counts[kind]) + links > sorter.keys.size:
                     sorter.flush(int(counts[kind]), rows.start, strips)
@@ -412,7 +413,7 @@ def _streams(scratch: Scratch) -> tuple[Stream, Stream]:
 
 
 def _stretch(lumped: Lumped) -> int:
-    """Return how many links to deal at a time: few enough that strips fill up."""
+    """Return how many links to deal at a time: few enough that strips are nearly full."""
     room = lumped.room
     return max(1, min(room.piece // 8, room.strip(lumped.weighted) // 4, lumped.graph.edges))
 
@@ -421,7 +422,7 @@ def _stretch(lumped: Lumped) -> int:
 
 
 class Blocked(CoreLinks):
-    """Links on disk, with one block in memory. No block has rows of both halves."""
+    """Links on disk, with one block in memory at a time. No block has rows of both halves."""
 
     def __init__(self, lumped: Lumped) -> None:
         self._lumped = lumped
@@ -438,7 +439,7 @@ class Blocked(CoreLinks):
     def sweep(
         self, z: NDArray[Any], facts: Vector, damping: float, sums: Vector, cut: int, team: Team
     ) -> None:
-        """Sweep block after block. The second half does not use the first half's new values."""
+        """Sweep the blocks in order. The second half does not use the first half's new values."""
         if not cut:
             self._sweep(self._blocks, z, facts, damping, sums[0])
             return
@@ -484,7 +485,7 @@ class Blocked(CoreLinks):
             _write(mine, z, rows)
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:
-        """Yield block after block."""
+        """Yield one block after another."""
         for block in self._blocks:
             sums, mine = np.zeros(block.nodes.stop - block.nodes.start), _copied(z, block.rows)
             if all_rows:

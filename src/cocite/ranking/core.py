@@ -2,7 +2,7 @@
 
 Dangling nodes are removed as many times as requested. The core consists of the nodes with out-links
 to remaining nodes; links to removed nodes are ignored. A node's *strength* is its out-degree, or
-the sum of its out-links' weights, and divides its rank among its out-links.
+the sum of its out-links' weights. Each out-link gets the node's rank times weight / strength.
 
 Links are stored by target, so strengths are counted in passes over all links. Each pass covers as
 many sources as fit in memory.
@@ -33,7 +33,7 @@ class Lumped:
 
     ``degrees`` uint32[nodes] is GONE for removed nodes. ``strengths`` is the same array if links
     are unweighted. ``number`` uint32[nodes] numbers the ``core`` nodes. ``cut`` is the first row of
-    the second half and ``cut_node`` its node, both 0 for small graphs. ``scratch`` allocates
+    the second half and ``cut_node`` its node; both are 0 for small graphs. ``scratch`` allocates
     vectors.
     """
 
@@ -92,7 +92,7 @@ class Lumped:
         return self.scratch.zeros(self.nodes, np.float64)
 
     def contributions(self, dtype: DTypeLike, rows: int | None = None) -> NDArray[Any]:
-        """Return zeros for ``rows`` (None: the core), in memory if one block holds all."""
+        """Return zeros for ``rows`` (None: the core), on disk if blocks outnumber halves."""
         rows = self.core if rows is None else rows
         if self.room.blocks > self.room.halves:
             return self.scratch.zeros(rows, dtype)
@@ -141,7 +141,7 @@ class Lumped:
     def _counts(
         self, taken: Callable[[NDArray[np.uint32]], Flags], weights: bool = False
     ) -> NDArray[Any]:
-        """Count each node's links to nodes whose degree is ``taken``, or sum their ``weights``."""
+        """Count each node's links to nodes with ``taken`` degrees, or sum their ``weights``."""
         kind = np.dtype(np.float64 if weights else np.uint32)
         found = self.scratch.zeros(self.nodes, kind)
         room = self.room
@@ -194,7 +194,7 @@ class Lumped:
         return 0, 0
 
     def check_sources(self, lost: int) -> None:
-        """Raise :class:`Damaged` if there are ``lost`` links, from nodes of out-degree 0."""
+        """Raise :class:`Damaged` if any links are ``lost``: their sources have out-degree 0."""
         if lost:
             raise Damaged.graph(self.graph.path, "its out-degrees do not match its links")
 

@@ -16,7 +16,7 @@ from cocite.results import Document, ResultRows
 
 @dataclass(frozen=True)
 class TopNodes(Document):
-    """The highest-ranked nodes with their values, and their titles ("" for none) or None."""
+    """The highest-ranked nodes with their values; ``titles`` is None if the graph has none."""
 
     graph: str
     top: Sequence[tuple[Any, ...]]
@@ -28,7 +28,7 @@ class TopNodes(Document):
         """Return the names of the columns of ``top``."""
 
     def facts(self) -> dict[str, Any]:
-        """Return all fields; ``top``, last, with one object per node."""
+        """Return all fields. The last one, ``top``, has one object per node."""
         columns, *rows = self._table()
         facts = {name: value for name, value in super().facts().items() if name != "titles"}
         facts["top"] = [dict(zip(columns, row, strict=True)) for row in rows]

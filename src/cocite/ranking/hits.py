@@ -2,13 +2,13 @@
 
     authority = A' hub,    hub = A authority,    each divided by its sum
 
-with A[u, v] = 1 if u links to v, iterated from equal hubs. Hubs and authorities each sum to 1, as
-in NetworkX; in Kleinberg's paper, their squares do. Link weights are ignored. Each sweep shrinks
-the change by the unknown ratio of the two largest eigenvalues of A' A, so the result reports the
-last L1 change of the authorities, not an error bound.
+with A[u, v] = 1 if u links to v, starting with equal hub scores. Hubs and authorities each sum to
+1, as in NetworkX; in Kleinberg's paper, their squares do. Link weights are ignored. Each sweep
+shrinks the change by the unknown ratio of the two largest eigenvalues of A' A, so the result
+reports the last L1 change of the authorities, not an error bound.
 
-Takes the links twice and 24 bytes per node; with less memory, links and vectors are on disk, and
-scores are bit-identical. Source: Kleinberg 1999, *Authoritative sources in a hyperlinked
+Memory holds the links twice and 24 bytes per node. With less memory, links and vectors are on disk,
+and scores are bit-identical. Source: Kleinberg 1999, *Authoritative sources in a hyperlinked
 environment*.
 """
 
@@ -188,9 +188,9 @@ def _distance(one: Vector, other: Vector) -> float:
 # The rank of dangling nodes is distributed evenly over all nodes. Scores have mean 1, so they do
 # not shrink as the graph grows. The map contracts vectors of sum 0 by the damping d. By Banach's
 # theorem, the vector is within c d / (1 - d) of the solution after a step with L1 change c, and
-# within 2 nodes d**k after k steps. The iteration ends when either bound is at most 1e-12 * nodes,
-# so that the mean error of a score is at most 1e-12. Takes at most log(5e-13) / log(damping) scans,
-# 175 for 0.85, and 32 bytes per node.
+# within 2 * nodes * d**k after k steps. The iteration ends when either bound is at most 1e-12 *
+# nodes, so that the mean error of a score is at most 1e-12. Takes at most log(5e-13) / log(damping)
+# scans, 175 for 0.85, and 32 bytes per node.
 
 _ACCURACY = 1e-12
 
@@ -199,8 +199,8 @@ def power_scores(scan: Scan, degrees: NDArray[np.uint32], damping: float) -> NDA
     """Return PageRank scores with mean 1, float64[nodes].
 
     ``scan`` has one float64 lane over the links that pass rank to each node; ``degrees``
-    uint32[nodes] are the numbers of nodes to which each passes rank; ``damping``, in (0, 1), is the
-    probability of following a link.
+    uint32[nodes] are the numbers of nodes to which each node passes rank; ``damping``, in (0, 1),
+    is the probability of following a link.
     """
     nodes, dangling = degrees.size, degrees == 0
     scores, after, shares = np.ones(nodes), np.empty(nodes), np.empty(nodes)

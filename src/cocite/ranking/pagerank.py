@@ -3,17 +3,19 @@
     x = damping * (sum over in-neighbors u of x[u] / out-degree(u)) + (1 - damping) * p
         + damping * (rank of dangling nodes) * q                                     sum of x = 1
 
-On a weighted graph, u passes on x[u] w(u, v) / sum of w over u's out-links. p is the
-personalization, uniform by default. q distributes the rank of dangling nodes: as p (the default, as
-in NetworkX) or uniformly; alternatively, dangling nodes are removed first, as in Haveliwala's
+On a weighted graph, u passes x[u] w(u, v) / (sum of w over u's out-links) to v. p is the
+personalization, uniform by default. q distributes the rank of dangling nodes: it is p (the default,
+as in NetworkX) or uniform. Alternatively, dangling nodes are removed first, as in Haveliwala's
 paper. With q = p, x = y / sum(y) for the solution of (I - damping P') y = p
 (``ranking/solver.py``). Any other q requires a second solution.
 
-With trusted nodes, a second walk jumps only to these (TrustRank). Let y and t be the solutions for
-uniform and for trusted jumps. The *spam mass* of v, 1 - good_fraction * t[v] / y[v], is the
-fraction of its rank that does not come from good nodes, of which the trusted ones are a sample.
+With trusted nodes, a second walk jumps only to these nodes (TrustRank). Let y and t be the
+solutions for uniform jumps and for jumps to trusted nodes. The *spam mass* of v is
+1 - good_fraction * t[v] / y[v], the fraction of its rank that does not come from good nodes, of
+which the trusted ones are a sample.
 
-As G contracts vectors of sum 0 by the damping, ||x - x*||_1 <= ||G x - x||_1 / (1 - damping).
+Let G x be the right-hand side. G contracts vectors of sum 0 by the damping, so
+||x - x*||_1 <= ||G x - x||_1 / (1 - damping).
 Source: Haveliwala, *Efficient computation of PageRank*, sections 2 and 5; Del Corso, Gulli, Romani
 2005 (the linear system); Gyöngyi, Garcia-Molina, Pedersen 2004 (trust); Gyöngyi, Berkhin,
 Garcia-Molina, Pedersen 2006, section 3.4 (spam mass).
@@ -63,7 +65,7 @@ Personalization = Mapping[str, float] | Weighted | Iterable[str] | Vector
 
 
 class WeightsFile:
-    """A file with node and weight columns as ``rank -o`` writes it: text (tabs, or commas in
+    """A file with node and weight columns, as written by ``rank -o``: text (tabs, or commas in
     ``.csv``) or Parquet. A first row whose weight is not a number is a header.
     """
 
@@ -199,8 +201,8 @@ class Ranks(NodeNumbers):
     number of blocks in which the graph was read, ``weighted`` whether link weights were used,
     ``sent`` the bytes of values that partitions exchanged, and ``started`` the number of nodes with
     an initial value. With trusted nodes, ``trust`` float64[nodes] has the ranks of the walk that
-    jumps to these. ``spam_mass`` float64[nodes], at most 1, is the fraction of each rank that does
-    not come from good nodes, 0 for removed nodes.
+    jumps to them. ``spam_mass`` float64[nodes], at most 1, is the fraction of each rank that does
+    not come from good nodes, and 0 for removed nodes.
 
     If memory is short, ``values`` maps an unnamed file, which disappears with its last reference.
     """
@@ -264,8 +266,8 @@ def pagerank(
         file of ranks, names with values, or float64[nodes] by id. Nodes are matched by name. Nodes
         without a value start with their share of the jumps.
     threads
-        Number of threads, by default all cores. More than two do not help. Ranks are bit-identical
-        for any number.
+        Number of threads, by default all cores. More than two threads do not help. Ranks are
+        bit-identical for any number of threads.
     memory
         Memory of the whole process, in bytes or as text such as ``"600MB"``, at least 61 MB, of
         which Python takes 52 MB. By default half of the available memory. Data that does not fit is
@@ -289,7 +291,7 @@ def pagerank(
     graph = open_graph(graph, memory=memory)
     if options.trust is not None and personalization is not None:
         raise UsageError(
-            "trust is compared with ranks whose jumps go to all nodes: omit personalization"
+            "trust is compared with the ranks for jumps to all nodes: omit personalization"
         )
     means = Resources.checked(threads, memory)
     system, where, mode = set_up(graph, options, personalization, means.memory, means.threads)
@@ -370,8 +372,8 @@ def _combine(system: System, d: float, solved: Vector, uniform: Vector) -> None:
 
 
 def _spam_mass(system: System, uniform: Vector, trusted: Vector, good_fraction: float) -> Vector:
-    """Return the spam mass of each node from two solutions before normalization. Each loses a
-    different amount at dangling nodes, so normalized solutions are not comparable.
+    """Return the spam mass of each node from two solutions before normalization. Each solution
+    loses a different amount at dangling nodes, so normalized solutions are not comparable.
     """
     found = system.vector()
     for part in pieces(0, found.size, found, uniform, trusted):
@@ -406,8 +408,8 @@ def _named(ranks: Ranks) -> Iterator[tuple[Any, float]]:
 def _guess(
     lumped: Lumped, start: Start | None, where: Vector, damping: float
 ) -> tuple[Vector | None, int | None]:
-    """Return the initial ranks, float64[nodes], and how many nodes have a value in ``start``; both
-    None without a start. Raises :class:`UsageError`, :class:`InputError`.
+    """Return the initial ranks, float64[nodes], and how many nodes have a value in ``start``.
+    Both are None without a start. Raises :class:`UsageError`, :class:`InputError`.
     """
     if start is None:
         return None, None

@@ -59,8 +59,8 @@ class RankBlock(BorderWorker):
         return self._whole.reads
 
     def count(self, taken: NDArray[np.uint8], values: NDArray[Any], weights: bool) -> NDArray[Any]:
-        """Return ``values``, one for each of :meth:`nodes`, plus their links to ``taken`` rows
-        (``rank.add_links``): their number, or the sum of their ``weights``.
+        """Return ``values``, one for each of :meth:`nodes`, plus the number of the node's links to
+        ``taken`` rows, or the sum of the links' ``weights`` (``rank.add_links``).
         """
         found, taken = values.copy(), taken.copy()
         links = self._offsets, self._places(), self._weights if weights else None
@@ -75,7 +75,7 @@ class RankBlock(BorderWorker):
         inside, own = (degrees != 0) & (degrees != rank.GONE), self._whole.own
         self.border = self._whole.restricted(inside)
         number = np.where(inside, np.cumsum(inside, dtype=np.uint32) - 1, rank.NO_NODE)
-        # Treat nodes of other blocks as nodes without links that are not dangling.
+        # Treat nodes of other blocks as nodes that have no in-links, but are not dangling.
         offsets = np.zeros(degrees.size + 1, np.uint64)
         offsets[own.start : own.stop + 1] = self._offsets
         offsets[own.stop + 1 :] = self._offsets[-1]
@@ -110,9 +110,9 @@ class RankBlock(BorderWorker):
     def sweep(
         self, first: int, cut: int, damping: float, sums: Vector, *messages: NDArray[Any] | None
     ) -> tuple[object, ...]:
-        """Complete a sweep, after all blocks below; return the sums float64[2, 4] and the values
-        for each block. ``first`` is the number of the block's first row in the whole core, ``cut``
-        the first node of the second half.
+        """Complete a sweep, after all lower blocks; return the sums float64[2, 4] and the values
+        for each block. ``first`` is the number of the block's first row in the whole core, and
+        ``cut`` is the first node of the second half.
         """
         z, own, found = self._z, self.border.own, sums.copy()
         middle = int(np.searchsorted(self.border.reads, cut))
@@ -323,12 +323,12 @@ class PartitionedLinks(CoreLinks):
             scale(z, factor)
 
     def fetch(self, z: NDArray[Any]) -> None:
-        """Copy the values of the previous sweep to ``z``. Lost workers restart from these."""
+        """Copy the values of the previous sweep to ``z``. Lost workers restart from them."""
         _retried(self._crew, lambda: self._bring(z), self._restore)
         self._log = []
 
     def replaced(self, z: NDArray[Any]) -> None:
-        """Send ``z`` to the blocks before the next sweep."""
+        """Have the next sweep begin by sending ``z`` to the blocks."""
         self._z = None
 
     def gathered(self, z: NDArray[Any], all_rows: bool) -> Iterator[tuple[slice, Vector]]:

@@ -6,10 +6,11 @@ bit-identical. After each sweep, a factor restores the total mass, the slowest c
 error, and every eighth sweep is followed by an extrapolation. On web graphs in URL order, this
 takes a quarter to a third of the passes of power iteration.
 
-Large graphs are swept in two halves, which two threads may run in parallel. Each uses the other's
-values from the previous sweep. If too much of the eighth sweep's change passes from the first half
-to the second, later sweeps are not split. The decision depends only on the graph. Source:
-Haveliwala, *Efficient computation of PageRank*, section 3.2; Lee, Golub, Zenios 2003 (the core).
+Large graphs are swept in two halves, which two threads may run in parallel. Each half uses the
+other half's values from the previous sweep. If too much of the eighth sweep's change passes from
+the first half to the second, later sweeps are not split. The decision depends only on the graph.
+Source: Haveliwala, *Efficient computation of PageRank*, section 3.2; Lee, Golub, Zenios 2003 (the
+core).
 """
 
 from __future__ import annotations
@@ -34,14 +35,15 @@ from cocite.ranking.vectors import PIECE, RankRoom, Vector, order_of, pieces, sc
 from cocite.storage import evict
 
 # Reduced rank extrapolation (``kernels/rank.py``). On web graphs, sweeps shrink the error slowly in
-# a few directions and fast in all others. The combination of the last iterates with the smallest
-# step is therefore much closer to the solution than the last iterate, which saves a third to half
-# of the sweeps. It cannot spoil the result: a sweep's error bound holds from any start, and
-# combinations are never negative. Extrapolation ends once eight sweeps do not halve the residual,
-# as when steps are mere rounding. Sums run over pieces of one size, in order, and the system of
-# five equations is solved here, so results are bit-identical wherever vectors are stored. Every
-# eight sweeps, it costs five copies and two passes over six vectors, and it takes five core vectors
-# of memory. The values of workers are fetched first.
+# a few directions and fast in all others. Of all combinations of the last iterates, the one with
+# the smallest step is therefore much closer to the solution than the last iterate. This saves a
+# third to half of the sweeps. Extrapolation cannot spoil the result: a sweep's error bound holds
+# from any start, and combinations are never negative. Extrapolation ends once eight sweeps do not
+# halve the residual, for example when steps consist of rounding errors. Sums run over pieces of one
+# size, in order, and the system of five equations is solved here, so results are bit-identical
+# wherever vectors are stored. Every eight sweeps, extrapolation costs five copies and two passes
+# over six vectors, and it takes five core vectors of memory. The values of workers are fetched
+# first.
 
 _EVERY = 8
 """Sweeps between extrapolations."""
@@ -110,7 +112,7 @@ class Extrapolation:
 
 
 def _least(products: Vector) -> list[float] | None:
-    """Return the coefficients with sum 1 that minimize the combined step, or None without any.
+    """Return the coefficients with sum 1 that minimize the combined step, or None if none exist.
 
     ``products`` is the matrix P of the steps' inner products. Cholesky's method solves
     P c = (1, ..., 1), and c is divided by its sum.
@@ -220,11 +222,11 @@ class System:
             return
         if mass > 0:
             scale(z, owed / mass)  # ranks sum to 1, y to more
-        # A balance within the rounding of its sums would only add noise: residuals would level off
+        # Correcting a balance within rounding of 1 would only add noise: residuals would level off
         # near 1e-14 (7e-15 on web-NotreDame) instead of vanishing.
         rounding = 8 * np.finfo(np.float64).eps * math.sqrt(core)
-        # The change does not include the loss from storing values in single precision, so count it
-        # twice.
+        # The change does not include the loss from storing values in single precision, so count the
+        # change twice.
         margin = 1 if self._dtype is np.float64 else 2
         ahead, cut = Extrapolation(self.lumped), 0 if alone else self.lumped.cut
         for number in count(1):
@@ -264,7 +266,7 @@ class System:
         guess: Vector | None,
         progress: Callable[[int, float], None],
     ) -> tuple[Vector, int, str]:
-        """Return (solution for teleport ``where`` of sum 1, number of sweeps, reason to stop)."""
+        """Return (solution for the teleport ``where``, number of sweeps, reason to stop)."""
         rule.begin()
         sweeps = self.sweeps(where, guess)
         while True:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from cocite.options.rank import RankOptions
 
 _STABLE = 3
-"""Sweeps without a change after which the order of the top nodes is stable."""
+"""Sweeps without a change after which the order of the top nodes counts as stable."""
 
 
 class SweepState(NamedTuple):

@@ -8,8 +8,9 @@
     bytes read per sweep  = (blocks * 8 + 68) per core node + 4 to 8 per link of the core
     bytes of scratch      = 8 per link (16 with weights) and 160 per node at most
 
-All pieces have the same size. NumPy sums each piece and ``math.fsum`` these sums, so results do not
-depend on where a vector is stored. Source: Haveliwala, *Efficient computation of PageRank*, 3.2.
+All pieces have the same size. NumPy sums each piece and ``math.fsum`` adds these sums, so results
+do not depend on where a vector is stored. Source: Haveliwala, *Efficient computation of PageRank*,
+section 3.2.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ def pieces(
 
 
 def total(values: Vector, taken: NDArray[Any] | None = None) -> float:
-    """Return the sum of the values (given ``taken``, of those where it is 0); inf on overflow."""
+    """Return the sum of the values (with ``taken``, only where it is 0); inf on overflow."""
     sums = []
     for part in pieces(0, values.size, values, *(() if taken is None else (taken,))):
         piece = values[part] if taken is None else values[part][taken[part] == 0]
@@ -128,8 +129,8 @@ _TAKEN_STREAMS = 4 << 20
 _NODE, _WEIGHT_NODE = 166, 15
 """Maximum bytes per node with everything in memory, and additional bytes with weights."""
 _TAKEN_NODE, _TAKEN_LINKING = 47, 84
-"""Bytes in use at the same time per node, and additional ones per node with out-links, as measured
-(``python -m benchmarks.memory``).
+"""Bytes in use at the same time per node, and additional bytes per node with out-links, as
+measured (``python -m benchmarks.memory``).
 """
 _SCRATCH_NODE, _WEIGHT_SCRATCH_NODE = 160, 20
 _TRUST_NODE = 24
@@ -147,7 +148,7 @@ _BESIDE = 256 << 20
 @dataclass(frozen=True)
 class RankRoom:
     """Memory plan of a PageRank computation. ``blocks`` is 0 if everything is in memory.
-    ``scratch`` is the maximum number of bytes on disk, ``taken`` the expected memory where it is
+    ``scratch`` is the maximum number of bytes on disk, ``taken`` the expected memory if it is
     known to be less. The rows are swept in 1 or 2 ``halves``; no block has rows of both.
     """
 
@@ -163,7 +164,7 @@ class RankRoom:
         if not self.blocks:
             return text + "the graph and the ranks"
         if self.blocks <= self.halves:
-            text += "all that is read at random; the rest"
+            text += "the data that is read at random; the rest"
         else:
             text += f"one of {self.blocks:,} blocks; the rest"
         return text + f" is on disk, with up to {format_size(self.scratch)} of scratch"
@@ -196,8 +197,8 @@ def plan_ranks(
     blocks: int | None = None,
     trust: bool = False,
 ) -> RankRoom:
-    """Plan PageRank in memory or in blocks. ``blocks`` requests a number of blocks, ``trust`` also
-    ranks by trusted nodes.
+    """Plan PageRank in memory or in blocks. ``blocks`` requests a number of blocks; ``trust``
+    adds ranks by trusted nodes.
 
     Raises :class:`UsageError` for a graph without nodes, and :class:`ResourceError` if the memory
     is too small for any number of blocks, or for the requested number.

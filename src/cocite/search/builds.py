@@ -68,7 +68,7 @@ def build(
         Nodes must find graph and output under the same paths, unless ``graph`` is a URL, which each
         node downloads. Requires the extra ``cluster``.
     progress
-        Called with (done, total), in samples for measures that have them.
+        Called with (done, total), counted in samples if the measure has samples.
     options, given
         The options below, as one object or by name. Other keyword arguments are the measure's
         settings, such as ``samples``, ``length`` and ``seed`` (``cocite measures``). The same
@@ -118,7 +118,7 @@ def _graph_of(links: Any, **options: Any) -> tuple[str | None, Graph]:
 
 
 def _size(graph: Graph, samples: int | None) -> int:
-    """Estimate an index's maximum size: samples, lists of nearest pages, links both ways."""
+    """Estimate an index's maximum size: samples, nearest pages, and links in both directions."""
     node = _NODE_BYTES + _SAMPLE_BYTES * (samples or 0)
     return 2 * graph.store.nbytes + node * graph.nodes + _LINK_BYTES * graph.edges
 
@@ -149,9 +149,9 @@ def merge(
 
     The result is byte-identical to a single build. Sample numbers must be consecutive, without gaps
     or overlaps; ``build(..., numbers=range(100, 200))`` draws samples 100 to 199 on any machine. To
-    repair an index that has lost files, merge it with an index of the lost numbers. For ``fusion``
-    and ``ppr-pmi``, merge indexes of node ranges, ``build(..., only_range="2/8")``; names then come
-    from the graph.
+    repair an index that has lost files, merge it with an index of the lost samples. For ``fusion``
+    and ``ppr-pmi``, merge indexes of node ranges (``build(..., only_range="2/8")``); names then
+    come from the graph.
 
     Parameters
     ----------
@@ -203,10 +203,10 @@ def refresh(
 ) -> Index:
     """Replace an index's oldest samples with new ones from ``graph``, and open the result.
 
-    Other samples are kept, without removed nodes; measure and settings do not change. A score is
-    the mean over the samples that contain both nodes, and the interval covers the mean of the
-    scores in these samples' graphs. Parts without samples are rebuilt. Meanwhile, the old index
-    answers queries.
+    The other samples are kept, without removed nodes; the measure and the settings do not change. A
+    score is the mean over the samples that contain both nodes, and the interval covers the mean of
+    the scores in these samples' graphs. Parts without samples are rebuilt. During the refresh, the
+    old index answers queries.
 
     Parameters
     ----------

@@ -7,9 +7,9 @@
             index/, index-9c1d.../    as written by ``build``: the default index, and others
 
 An entry is used only if no other user can write to the folder or its parents, and the source's
-fingerprint, read for each query, is unchanged. Paths in ``entry.json`` are never opened. Graphs and
-indexes are published by a rename, after ``entry.json`` is cleared, so an interrupted process leaves
-nothing incomplete.
+fingerprint, computed for each query, is unchanged. Paths in ``entry.json`` are never opened. Graphs
+and indexes are published by a rename, after ``entry.json`` is cleared, so an interrupted process
+leaves nothing incomplete.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def evict(folder: Path) -> None:
 
 
 def cached_stores(source: str, bipartite: bool | None = None) -> list[Path]:
-    """Return cached graphs and indexes of unchanged links, with this ``bipartite`` if given."""
+    """Return cached graphs and indexes of unchanged links, with the given ``bipartite`` if any."""
     root, names = _root(), _files_of(source)
     if not names or not root.is_dir() or fault_of(root):
         return []
@@ -203,7 +203,7 @@ class _Work:
         return INDEX if self.options is None else _name_of(self.options)
 
     def place(self) -> tuple[Path | None, str]:
-        """Return the entry's folder (None if impossible), and why it is unsafe or ""."""
+        """Return the entry's folder (None if impossible), and why the folder is unsafe, or ""."""
         if not self.files:
             return None, ""
         key = json.dumps([_path_of(self.source), self._way()], sort_keys=True)
@@ -268,7 +268,7 @@ class _Work:
             forgotten = [str(each[0]) for each in earlier if isinstance(each, list) and each]
             if forgotten:
                 _log.warning(
-                    f"{self.source} has changed, so titles are read again: pass them with "
+                    f"{self.source} has changed, so titles must be read again: pass them with "
                     f"--titles {' --titles '.join(forgotten)}"
                 )
             titles = _titles(self.titles)  # fingerprinted before the titles are read
@@ -306,7 +306,7 @@ class _Work:
 
 
 def _name_of(options: BuildOptions) -> str:
-    """Return a name for an index with these options; equal options get equal names."""
+    """Return a name for an index with these options; the same options get the same name."""
     from cocite.index.plan import BuildOptions  # listing the cache does not need it
 
     def fingerprint_of(of: BuildOptions) -> str:
@@ -494,7 +494,7 @@ def _claimed(folder: Path, progress: Progress) -> Iterator[str]:
 
 
 def _locked(folder: Path, progress: Progress) -> int:
-    """Open and lock the folder; create it, writable only for the user, if necessary."""
+    """Open and lock the folder; if necessary, create it, writable only by the user."""
     import fcntl
 
     while True:
@@ -504,7 +504,7 @@ def _locked(folder: Path, progress: Progress) -> int:
         descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
             if not lock(descriptor):
-                progress(f"waiting for another process that creates {folder}", 0, 0)
+                progress(f"waiting for another process that is creating {folder}", 0, 0)
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
             if is_still(folder, descriptor):
                 return descriptor

@@ -22,7 +22,7 @@ from cocite.search.resolver import linked_with
 from cocite.search.source import GivenGraph, find_graph
 
 _STEPS, _FEW, _MOST_LINKS = 3, 3, 100_000_000
-"""Maximum steps, pages named, and links in the graph when searching for connected pages."""
+"""Limits of the search for connected pages: steps, pages named, and links in the graph."""
 
 
 def why_empty(
@@ -101,7 +101,7 @@ def _counted(count: int, way: str) -> str:
 
 
 def why_filtered(index: Index, node: str, settings: Mapping[str, Any]) -> str:
-    """Describe the unfiltered answer; ``settings`` are the query's."""
+    """Describe the unfiltered answer; ``settings`` are those of the query."""
     best = index.related(node, 1, **settings)
     if not best:
         return f"Without filters, there would be no hits by {index.measure} either"

@@ -6,7 +6,7 @@ from the graph of the newest samples; an index with a draft has its own links. I
 values are scaled without rounding.
 
 For each node that meets the query node, every neighbor in the shorter row is looked up in the
-longer row. The direction ``out`` reverses the links on first use.
+longer row. For the direction ``out``, the links are reversed on first use.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Explainer:
         """Return the ``k`` main reasons for a pair's score: pages by descending share, then
         ascending id, then ``in`` before ``out``.
 
-        If the two nodes are near each other, that reason comes first; in a bipartite graph, last.
+        If the two nodes are near each other, that reason comes first, or last in a bipartite graph.
         """
         stored, readers = self._scorer.stored, self._scorer.reading(settings)
         first, second = pair
@@ -128,7 +128,7 @@ class Explainer:
 def links_between(
     stored: StoredIndex, graph: GivenGraph
 ) -> Callable[[str, str], tuple[bool, bool]]:
-    """Return a function that tells whether one page links to another, and vice versa."""
+    """Return a function that tells, for two pages, whether each links to the other."""
     try:
         found = find_graph(stored, graph)
     except (StoreError, UsageError):
@@ -147,11 +147,11 @@ class Reason(NamedTuple):
     """A page that makes two nodes a and b similar.
 
     ``contribution`` is the page's share of the score. ``links`` is the direction of the links used:
-    ``in``, ``out``, or either way: ``any``, or ``both`` for a node with itself and for lists of
-    nearest pages. With links either way, a page has one reason; in a blend, its paths come from the
-    last part that contains the page. ``path_a`` and ``path_b`` are node names, from a and from b to
-    the page inclusive, ``steps`` links each. For walks, these paths carry most of the share, and
-    ``samples`` counts the samples in which the walks meet at the page.
+    ``in``, ``out``, ``any`` or ``both``. ``both`` occurs only for a node with itself and for lists
+    of nearest pages. With ``any`` or ``both``, a page has one reason; in a blend, its paths come
+    from the last part that contains the page. ``path_a`` and ``path_b`` are node names, from a and
+    from b to the page inclusive, ``steps`` links each. For walks, this pair of paths contributes
+    most to the share, and ``samples`` counts the samples in which the walks meet at the page.
 
     Unknown paths are empty, with ``steps`` None. ``pagesim`` stores which pages reach each other,
     but not how. For ``snn``, the page is near both nodes. For ``ppr``, the page precedes b, and
@@ -169,10 +169,10 @@ class Reason(NamedTuple):
 
 
 class Why(NamedTuple):
-    """A score as a sum of shares: those of ``reasons``, the share ``remaining`` for ``others``, and
-    the share ``unattributed`` for unknown pages.
+    """A score as a sum of shares: those of ``reasons``, ``remaining`` for the ``others`` that are
+    not listed, and ``unattributed`` for unknown pages.
 
-    Unattributed shares come from a refreshed index's samples whose graph is unavailable and, for
+    Unattributed shares come from samples whose graph is unavailable (in a refreshed index) and, for
     ``xjaccard``, from pages that were removed or are not in the index.
     """
 
@@ -202,8 +202,8 @@ class WhyTogether(NamedTuple):
 def _once(nodes: Ids, parts: Ints, shares: Floats, either: Bools) -> Ints:
     """Return the rows of reasons to show.
 
-    Parts marked in ``either`` show each page once, in the row of the last such part, with the
-    shares of all of them.
+    Parts marked in ``either`` show each page once, in the row of the last such part, with the sum
+    of the page's shares.
     """
     present = np.flatnonzero(either[parts])
     _, first, same = np.unique(nodes[present][::-1], return_index=True, return_inverse=True)

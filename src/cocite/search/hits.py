@@ -84,7 +84,8 @@ class Hits(list[Hit], NodeTable):
     """Ordered hits: a list, and a table of rank, node, score, stderr, low, high.
 
     A list is ``complete`` if no other node with a score above 0 passes the filters; it may then be
-    shorter than ``k``. ``total`` counts the hits for unlimited ``k``; None unless requested.
+    shorter than ``k``. ``total`` is the number of hits for unlimited ``k``; None unless
+    requested.
     """
 
     _named = ("node",)

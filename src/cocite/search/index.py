@@ -116,7 +116,7 @@ class Index:
 
     @property
     def direction(self) -> str:
-        """The links that count, such as ``in``, ``out`` or ``both``."""
+        """The direction of the links used, such as ``in``, ``out`` or ``both``."""
         return self.now.stored.direction
 
     @property
@@ -238,8 +238,8 @@ class Index:
         node
             A node name, or a list of names whose scores are combined. Hits exclude these nodes.
         k
-            The maximum number of hits. Pages (``offset``) join into one list, unless ``refine``
-            draws samples: each page then refines its first ``k + offset`` hits separately.
+            The maximum number of hits. Consecutive pages (``offset``) form one list, unless
+            ``refine`` draws samples: each page then refines the first ``k + offset`` hits again.
         options, given
             The options below, as one object or by name. Other keyword arguments are the measure's
             query settings, such as ``decay=0.6`` or ``meeting_weight="t <= 3"``
@@ -269,7 +269,7 @@ class Index:
 
         Results are bit-identical to single queries. A list of names within ``nodes`` is one query.
         ``threads`` queries run concurrently; the default is the index's thread count. If a query
-        detects a damaged shard, all of them are repeated without the shard, so that every answer
+        detects a damaged shard, all queries are repeated without the shard, so that every answer
         uses the same samples. Raises :class:`UnknownNode` before any query runs, and
         :class:`UsageError`.
         """
@@ -306,7 +306,7 @@ class Index:
         from cocite.search.batch.run import related_all
 
         if self.remote is not None:
-            self.remote.refuse("all nodes", "cocite related-all --cluster spreads its nodes")
+            self.remote.refuse("all nodes", "or run cocite related-all --cluster")
         return related_all(self, output, k, **options)
 
     def pageranks(self, nodes: Iterable[object], ranks: RanksLike = None) -> list[float]:
@@ -340,10 +340,10 @@ class Index:
             order is settled, for a pair until its error is small enough.
 
             Other keyword arguments are the measure's query settings, such as ``decay=0.6``
-            (``cocite measures``). For walk measures, ``meeting_weight`` weights a meeting after t
-            steps, from 0 to 1: a function of t, numbers for t = 1, 2, ..., an expression such as
-            ``"t <= 3"``, or ``"hitting"`` (``measures/meeting_weight.py``). For ``simrank`` and
-            ``psimrank``, ``evidence="geometric"`` or ``"exponential"`` multiplies scores by the
+            (``cocite measures``). For walk measures, ``meeting_weight`` gives a meeting after t
+            steps a weight from 0 to 1: a function of t, numbers for t = 1, 2, ..., an expression
+            such as ``"t <= 3"``, or ``"hitting"`` (``measures/meeting_weight.py``). For ``simrank``
+            and ``psimrank``, ``evidence="geometric"`` or ``"exponential"`` multiplies scores by the
             evidence, which depends on shared neighbors in the graph (``measures/evidence.py``).
         {options}
         """
@@ -371,7 +371,7 @@ class Index:
         Alternatively, ``a`` alone is a two-column table, an array of shape (pairs, 2), or a list of
         pairs. With ``ids``, the columns contain node ids. ``threads`` blocks of pairs run
         concurrently; the default is the index's thread count. ``progress`` is called with
-        (``"scoring"``, done, total), both counted in pairs. Other arguments are those of
+        (``"scoring"``, done, total), counted in pairs. Other arguments are those of
         :meth:`similarity`.
 
         The result is a sequence of :class:`Score`, has the arrays ``score``, ``stderr``, ``low``
@@ -381,7 +381,7 @@ class Index:
         from cocite.search import pairs as many
 
         if self.remote is not None:
-            self.remote.refuse("many pairs", "cocite.open without a cluster; or query one pair")
+            self.remote.refuse("many pairs", "or query one pair at a time")
         columns = many.columns_of_pairs(a, b)
         pairs = many.ids_of_pairs(self.nodes, columns, numbers=ids)
         count = self.means.threads if threads is None else checked_threads(threads)
@@ -452,9 +452,9 @@ class Index:
         ``aggregate`` is ``mean`` or ``min``, as in :meth:`related`; ``graph`` and ``settings`` are
         those of :meth:`why`. The result contains the ``score``, equal to that of :meth:`related`,
         and ``pages``: each node's own score, its share, and the reasons. With ``mean``, a share is
-        the score divided by the number of nodes; with ``min``, the node with the lowest score gets
-        the entire share. Raises the errors of :meth:`why`, and :class:`UsageError` if ``b`` is one
-        of ``nodes``.
+        the node's own score divided by the number of nodes; with ``min``, the node with the lowest
+        score gets the entire share. Raises the errors of :meth:`why`, and :class:`UsageError` if
+        ``b`` is one of ``nodes``.
         """
         k, aggregate = checked_option("k", k), checked_option("aggregate", aggregate)
         searcher = self.now
@@ -488,8 +488,8 @@ class Index:
 
         ``out`` lists the pages that the draft links to, ``into`` the pages that link to the draft.
         If the index uses weights, each may also contain (name, weight) pairs or be a mapping.
-        ``name`` defaults to ``draft``; ``exclude_same_site`` requires a URL. ``skip_unknown``
-        ignores links to and from unknown pages.
+        ``name`` defaults to ``draft``; for ``exclude_same_site``, it must be a URL.
+        ``skip_unknown`` ignores links to and from unknown pages.
 
         Raises :class:`UsageError` for unknown names, if no link is left, if ``name`` is taken, and
         for an index of selected pages. Raises :class:`NotAStore` if the graph is not found;
@@ -561,7 +561,8 @@ def open_index(
         An index; or a stored graph or an edge list, for which the default index is built and
         cached. Use :func:`build` to choose a measure and settings.
     graph
-        The graph that the index was built from, if it was moved (several, for a refreshed index).
+        The graph that the index was built from, if the graph was moved; several graphs for a
+        refreshed index.
         Refined answers and some reasons read the graph.
     threads, memory
         Limits for queries, by default all cores and half of the available memory.

@@ -50,8 +50,8 @@ class Draws:
     """Sample values for the scores of some hits.
 
     ``values`` float64[samples, hits] are lower bounds on the exact values, ``most`` upper bounds.
-    Only the last ``known`` int64[hits] samples of a hit count; None means all. The last ``alike``
-    samples (None: all) come from one graph and have the same distribution.
+    For each hit, only the last ``known`` int64[hits] samples are used; None means all. The last
+    ``alike`` samples (None: all) come from one graph and have the same distribution.
     """
 
     values: Floats
@@ -263,7 +263,7 @@ class Intervals:
             part = ids[begin:end]
             room = scorer.certified(nodes, part, settings)
             doubt = room[:-1, 0] + room[1:, 1]
-            for reader in scorer.readers:  # parts without samples are the same in every sample
+            for reader in scorer.readers:  # unsampled parts contribute equally to all samples
                 if not isinstance(reader, SampledReader):
                     doubt += np.diff(scorer.exact(reader, nodes, part, settings))
             sure = leading_certain(draws.of(self, begin, end), confidence, bound, doubt)
@@ -455,7 +455,9 @@ def _bet(
 def _mixed(
     values: Floats, counts: Floats, first: float, last: float, confidence: float
 ) -> tuple[Floats, Floats]:
-    """Return :func:`_bet` for distinct ``values`` float64[s] with counts, using equal stakes."""
+    """Return the result of :func:`_bet` with equal stakes, for distinct ``values`` float64[s] and
+    their counts.
+    """
     from cocite.kernels import totals
 
     found, means = np.full(len(counts), first), np.full(len(counts), first)

@@ -150,7 +150,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Costs:
-    """Bytes of the ``names`` and per ``sample``, seconds for ``each`` sample, and a memory plan."""
+    """Bytes for ``names`` and per ``sample``, seconds for ``each`` sample, and a memory plan."""
 
     names: int
     sample: float
@@ -185,10 +185,10 @@ class Costs:
 class Plan(Document):
     """Cost and accuracy of an index, as ``planned`` and with twice the samples.
 
-    ``doubled`` is None for layouts without samples, and if an index cannot have that many.
-    ``memory`` is in bytes, including Python; ``room`` describes the memory. Guarantees hold with
-    probability 1 - ``failure``; precision is for a list of ``listed`` nodes. ``needs`` is the
-    number of samples that each guarantee requires for the given delta; {} without a delta.
+    ``doubled`` is None for layouts without samples, and if an index cannot have that many
+    samples. ``memory`` is in bytes, including Python; ``room`` describes the memory. Guarantees
+    hold with probability 1 - ``failure``; precision is for a list of ``listed`` nodes. ``needs`` is
+    the number of samples that each guarantee requires for the given delta; {} without a delta.
     """
 
     graph: str

@@ -46,7 +46,7 @@ class RelatedGraph:
     def of(
         cls, index: Any, node: Any, k: int, hits: Sequence[Hit] | None = None, **options: Any
     ) -> Self:
-        """Query ``node``, unless ``hits`` are given, and each hit."""
+        """Query ``node`` (unless ``hits`` are given) and each hit."""
         if options.get("only") is not None:
             options["only"] = list(options["only"])  # may be an iterator, and is used repeatedly
         asked = index.nodes.names(np.array(index.now.ids_of(node)))

@@ -206,7 +206,8 @@ def linked_with(graph: Graph, ids: Ints) -> Ints:
 _SPREAD = 4096
 """Number of nodes to examine, evenly spaced by id."""
 _BAND = 60.0, 95.0
-"""Percentiles of in-degrees. Hubs above are related to everything, obscure nodes below to little.
+"""Percentiles of in-degrees. Hubs above them are related to everything, and obscure nodes below
+them to little.
 """
 
 

@@ -215,8 +215,8 @@ class PairsDocument(Document):
 class BatchDocument(Document):
     """A completed batch.
 
-    ``nodes`` counts the nodes that this run queried, without the nodes of an interrupted run that
-    it resumed. ``rows_written`` counts all rows in ``output``, a file or a table; ``bytes`` is the
+    ``nodes`` counts the nodes that this run queried, not those of an interrupted run that it
+    resumed. ``rows_written`` counts all rows in ``output``, a file or a table; ``bytes`` is the
     output size, None if unknown.
     """
 
@@ -300,7 +300,7 @@ class WhyDocument(Document):
         return why._asdict() | {"reasons": _reasons(why.reasons, self.titles)}
 
     def rows(self) -> ResultRows:
-        """Return a row per reason, with paths as JSON; then rows without ranks for other shares."""
+        """Return a row per reason, with paths as JSON; then unranked rows for the other shares."""
         titles = ("rank", *Reason._fields, *(["title"] if self.titles is not None else []))
         each = [(page.node, _why_rows(page.why, self.titles)) for page in self.pages]
         if self.aggregate is None:
@@ -354,7 +354,7 @@ def _surely(index: Index, refined: bool) -> bool:
 
 
 def without(facts: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """Return the other facts."""
+    """Return the facts except ``names``."""
     return {name: value for name, value in facts.items() if name not in names}
 
 
@@ -378,7 +378,7 @@ def _titles_in(index: Index, asked: Sequence[str], reasons: Sequence[Reason]) ->
     if index.titles is None:
         return None
     names = dict.fromkeys([*map(str, asked), *(r.node for r in reasons if r.links != NO_LINKS)])
-    # Some may have been removed from the graph.
+    # Some pages may have been removed from the graph.
     ids = {name: node for name in names if (node := index.nodes.find(name)) is not None}
     found = index.titles.of(np.fromiter(ids.values(), np.int64, len(ids)))
     return {name: title for name, title in zip(ids, found, strict=True) if title}

@@ -4,7 +4,7 @@
     variance = sum over parts of weight**2 * variance of the part
 
 Certified bounds are weighted sums, too. For several query nodes, without duplicates, a score is the
-mean or the minimum of the scores for each. In a refreshed index, a score is the mean over the
+mean or the minimum of the scores for each node. In a refreshed index, a score is the mean over the
 samples that contain both nodes.
 
 Filters apply to all touched nodes before the best are selected, so the hits are the best k that
@@ -119,8 +119,8 @@ class Filter:
         return found
 
     def best(self, scratch: QueryScratch, k: int) -> tuple[Ids, Floats]:
-        """Return the best ``k`` touched nodes that pass, and clear the scratch: uint32[h], by
-        descending score, then by hash; and float64[h, 2], grains and variances.
+        """Return the best ``k`` touched nodes that pass: uint32[h], by descending score, then by
+        hash; and float64[h, 2], their grains and variances. Clears the scratch.
         """
         from cocite.kernels import totals
 
@@ -368,6 +368,6 @@ class Scorer:
         )
 
     def check(self, values: Iterable[float]) -> None:
-        """Raise :class:`Damaged` if a value is not finite; those of intact files always are."""
+        """Raise :class:`Damaged` if a value is not finite, which means that files are damaged."""
         if not all(map(math.isfinite, values)):
             raise self.stored.damaged()

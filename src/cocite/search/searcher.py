@@ -6,9 +6,9 @@ The first applicable method computes a list:
 * for a plain query, one kernel call for hits, intervals and certain ranks;
 * the scorer's best hits, which are ordered and then given intervals.
 
-Candidates have the best scores. They are ordered by score, by the product of score and PageRank, or
-by PageRank; ties keep the order by score. If a query detects a damaged sample shard, a new searcher
-without the shard answers this query and all later ones.
+Candidates are the nodes with the best scores. They are ordered by score, by the product of score
+and PageRank, or by PageRank; ties keep the order by score. If a query detects a damaged sample
+shard, a new searcher without the shard answers this query and all later ones.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Query:
     """A checked query for related nodes, without the filter, which depends on the query nodes.
 
     The best ``candidates`` by score are ordered; those at ``looked`` get intervals: the ``k`` hits,
-    and nodes that may rank among them. ``level`` says how far to refine, None for not at all.
+    and nodes that may rank among them. ``level`` says how far to refine; None means not at all.
     """
 
     k: int
@@ -239,14 +239,14 @@ class Searcher:
         return self if self._successor is None else self._successor.now
 
     def leave_out_files(self, files: Iterable[str], fault: str) -> None:
-        """Exclude shards from now on, unless they already are."""
+        """Exclude shards from now on, unless already excluded."""
         for file in files:
             now = self.now
             if file not in {lost.file for lost in now.stored.lost}:
                 now.leave_out(DamagedShard(fault, file))
 
     def leave_out(self, found: DamagedShard) -> None:
-        """Exclude a shard from now on; raises :class:`~cocite.errors.Damaged` for the only one."""
+        """Exclude a shard from now on; raises :class:`~cocite.errors.Damaged` if none is left."""
         with self._lock:
             if self._successor is None:
                 less = self.stored.without(found.file, str(found))
@@ -290,8 +290,8 @@ class Searcher:
         refuse_evidence(self.stored.parts, settings)
         if options.interval != DEFAULT_INTERVAL and self.refiner:
             raise UsageError(
-                f"refined answers compute their own intervals, without {options.interval}: omit "
-                "--interval (interval=...)"
+                f"refined answers compute their own intervals, so {options.interval} has no "
+                "effect: omit --interval (interval=...)"
             )
         target = DEFAULT_TARGET if options.target_error is None else options.target_error
         return Level(target, options.confidence, above)
@@ -322,7 +322,7 @@ class Searcher:
         return Hits((hits[i] for i in clear), certainly, release, complete)
 
     def _total(self, nodes: Nodes, query: Query, chosen: Filter, settings: WholeSettings) -> int:
-        """Count the hits for unlimited k; in orders by PageRank, at most the candidates."""
+        """Count the hits for unlimited k; in orders by PageRank, only among the candidates."""
         every, options = self.stored.nodes, query.options
         count = self.scorer.count(nodes, options.aggregate, ScoreQuery(every, chosen, settings))
         return count if options.order == DEFAULT_ORDER else min(count, query.candidates)
@@ -353,7 +353,7 @@ class Searcher:
         settings: WholeSettings,
         levels: Sequence[float] | None = None,
     ) -> RankedList:
-        """Return the list of one or more nodes, refined if requested and supported.
+        """Return the list for one or more nodes, refined if requested and supported.
 
         ``levels`` are the confidences of the intervals, by default the query's.
         """
@@ -421,7 +421,7 @@ class Searcher:
         return RankedList(found.ids, found.scores, found.errors, ends)
 
     def _places(self, query: Query, ids: Ids, scores: Floats) -> NDArray[np.intp]:
-        """Return positions in ``ids``, sorted by score, of the candidates in the query's order."""
+        """Return where the candidates are in ``ids`` (best score first), in the query's order."""
         order = query.options.order
         if order == DEFAULT_ORDER:
             return np.arange(ids.size)[query.looked]
@@ -440,7 +440,7 @@ def _certain_prefix(lows: Floats, highs: Floats) -> int:
 
 
 class Searching(Protocol):
-    """The interface of an index or a searcher for batches."""
+    """The interface that batches require of an index or a searcher."""
 
     @property
     def now(self) -> Searcher:

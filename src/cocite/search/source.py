@@ -1,8 +1,8 @@
-"""Find an index's graphs, at recorded or given paths; and compute PageRanks.
+"""Find an index's graphs, at recorded or given paths, and compute PageRanks.
 
 Most answers need only the index. Refined answers also read the newest graph. Reasons may recompute
-where walks meet, from the samples' graphs, of which a refreshed index has several. A graph's digest
-must match the index.
+where walks meet, from the samples' graphs; a refreshed index has several. A graph's digest must
+match the index.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ _GIVE = "Pass its path with --graph (graph=...)"
 
 
 def find_graph(stored: StoredIndex, given: GivenGraph = None) -> Graph:
-    """Return the newest samples' graph, ``given`` or at the recorded path relative to the index.
+    """Return the graph of the newest samples: ``given``, or the one at the recorded path, which is
+    relative to the index.
 
-    Raises :class:`NotAStore` if the graph is missing, and :class:`UsageError` if ``given`` or the
-    graph at the path is a different one.
+    Raises :class:`NotAStore` if the graph is missing, and :class:`UsageError` if it is another
+    graph.
     """
     graphs = _source_of(stored, given)
     if graphs and stored.graph.get("digest") not in graphs:
@@ -47,7 +48,7 @@ def find_graph(stored: StoredIndex, given: GivenGraph = None) -> Graph:
 
 
 def checked_graph(stored: StoredIndex, given: GivenGraph) -> Graph:
-    """Return the graph as :func:`find_graph`, validated."""
+    """Return the validated result of :func:`find_graph`."""
     found = find_graph(stored, given)
     found.check()
     return found
@@ -117,8 +118,8 @@ def _source_of(stored: StoredIndex, given: GivenGraph) -> dict[str, Graph]:
         if graph.digest not in known:
             called = " or ".join(dict.fromkeys(reversed(known.values())))
             raise UsageError(
-                f"{graph.path} is not the graph that {stored.store.path} was built from, which was "
-                f"called {called}: their checksums differ. {_GIVE}, or build the index again"
+                f"{graph.path} is not the graph that {stored.store.path} was built from "
+                f"({called}): the checksums differ. {_GIVE}, or build the index again"
             )
         graphs[graph.digest] = graph
     return graphs
@@ -155,8 +156,8 @@ def _remembered(stored: StoredIndex) -> Graph:
         ) from error
     if found.digest != stored.graph.get("digest"):
         raise UsageError(
-            f"{path} is not the graph that {index} was built from, which was called {name}: their "
-            f"checksums differ. {_GIVE}, or build the index again (cocite refresh updates it)"
+            f"{path} is not the graph that {index} was built from ({name}): the checksums differ. "
+            f"{_GIVE}, or build the index again (cocite refresh updates it)"
         )
     return found
 
@@ -178,12 +179,12 @@ class PageRanks:
         self._lock = threading.Lock()
 
     def of(self, ids: Ids, ranks: RanksLike = None) -> Ranks:
-        """Return float64[h], the ranks of nodes, given by their ids in the index."""
+        """Return float64[h], the ranks of ``ids``, which are node ids of the index."""
         found: Ranks = self.all(ranks)[self._stored.in_graph(ids)]
         return found
 
     def all(self, ranks: RanksLike = None) -> Ranks:
-        """Return float64[graph nodes], given or computed."""
+        """Return float64[graph nodes], the given or computed ranks."""
         if ranks is not None and not isinstance(ranks, str | os.PathLike):
             return _checked(ranks, self._stored.graph_nodes, "ranks")
         key = "" if ranks is None else str(Path(ranks).absolute())
@@ -205,8 +206,8 @@ def _checked(values: ArrayLike, nodes: int, name: str) -> Ranks:
     found = np.asarray(values)
     if found.shape != (nodes,) or found.dtype.kind != "f":
         raise InputError(
-            f"{name}: found {found.dtype}{list(found.shape)}; it must be a number for each of "
-            f"{nodes:,} nodes, as cocite rank -o writes them"
+            f"{name}: found {found.dtype}{list(found.shape)}; it must have a number for each of "
+            f"{nodes:,} nodes, as written by cocite rank -o"
         )
     if not (np.isfinite(found).all() and (found >= 0).all()):
         raise InputError(f"{name}: ranks must be finite numbers, 0 or more")

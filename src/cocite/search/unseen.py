@@ -59,7 +59,7 @@ class UnseenNode(NamedTuple):
 
     @classmethod
     def read(cls, text: bytes, where: str) -> UnseenNode:
-        """Parse a draft, a link per line; raises :class:`InputError`, which calls it ``where``.
+        """Parse a draft with one link per line; raises :class:`InputError`, naming it ``where``.
 
         Zebra               the draft links to the page Zebra
         -> Zebra            the same; required for names that begin with an arrow
@@ -86,15 +86,15 @@ class UnseenNode(NamedTuple):
             except ValueError:
                 raise InputError(
                     f"{where}:{number}: {line!r} is not a link of a draft: a name, optionally "
-                    "after '-> ' or '<- ', and before a tab and a weight above 0"
+                    "after '-> ' or '<- ', and optionally before a tab and a weight above 0"
                 ) from None
             (draft.into if into else draft.out).append((name, value))
         return draft
 
     @classmethod
     def of_note(cls, content: bytes, names: Names, at: str) -> UnseenNode:
-        """Create a draft from a Markdown note in a folder of notes called ``names``; ``at`` is the
-        note's path without extension. Links without a target are skipped and logged.
+        """Create a draft from a Markdown note. ``names`` are the notes in its folder, and ``at`` is
+        the note's path without extension. Links without a target are skipped and logged.
         """
         from cocite.io.readers.notes.reader import draft_links
 
@@ -123,7 +123,7 @@ class UnseenNode(NamedTuple):
             raise UsageError(_unknown(unknown, names))
         if unknown:
             _log.warning(
-                "omitted from the draft: links with %s, such as %r",
+                "omitted from the draft: links to or from %s, such as %r",
                 f"{len(unknown):,} unknown page{'s' * (len(unknown) > 1)}",
                 unknown[0],
             )
@@ -178,7 +178,7 @@ def _unknown(unknown: list[str], names: Names) -> str:
     more = f" and {len(unknown) - _SHOWN:,} more" if len(unknown) > _SHOWN else ""
     note = f" {names.note}." if names.note else ""
     return (
-        f"the draft has links with {len(unknown):,} unknown page{'s' * (len(unknown) > 1)}: "
+        f"the draft has links to or from {len(unknown):,} unknown page{'s' * (len(unknown) > 1)}: "
         f"{', '.join(map(shown, unknown[:_SHOWN]))}{more}.{note} Correct the names, or omit such "
         "links with --skip-unknown (skip_unknown=True)"
     )
@@ -224,7 +224,7 @@ class UnseenNodes:
         if names.sides is not None:
             raise UsageError(
                 f"{stored.store.path} is bipartite, and drafts need a graph with one kind of "
-                "nodes: add the node to the table, and ingest that"
+                "nodes: add the node to the table, and ingest the table again"
             )
         page = draft.page(names, weighted=stored.weighted, skip_unknown=skip_unknown)
         called = DRAFT if name is None else str(name)
@@ -241,7 +241,7 @@ class UnseenNodes:
         shared, parts = DraftEnds(self._links, page, self._resources), []
         for part in stored.parts:
             ends = shared
-            if part.layout == "links":  # which stores its own
+            if part.layout == "links":  # this layout stores its own links
                 stored_links = lambda way, weighted, part=part: part.links(way)  # noqa: E731
                 ends = DraftEnds(stored_links, page, self._resources)
             parts.append(DraftPart.extending(part, ends, _of_one(part.freshness)))

@@ -4,9 +4,9 @@ Requests pass ``Front``, CORS if enabled, and ``Guard``; this takes about 150 µ
 the length of URLs, adds headers, counts and logs. ``Guard`` checks keys and, before reading
 queries, rejects those that could not be answered in time.
 
-A server without keys that only this machine can reach accepts only host names of this machine.
-Otherwise a web page could resolve its own name to 127.0.0.1 and have the browser query the server
-(DNS rebinding), in which case ``Host`` has the page's name.
+If only this machine can reach a server, and the server has no keys, it accepts only host names of
+this machine. Otherwise a web page could resolve its own name to 127.0.0.1 and have the browser
+query the server (DNS rebinding), in which case ``Host`` has the page's name.
 Source: Jackson, Barth, Boneh et al., *Protecting browsers from DNS rebinding attacks*, 2007.
 """
 
@@ -78,7 +78,7 @@ def is_known(host: str, names: frozenset[str]) -> bool:
 
 
 _HELD_BACK = 0.05, 0.15
-"""Range in seconds of the random delay before a refusal, which spreads retries."""
+"""Range in seconds of the random delay before a refusal, to spread retries."""
 OPEN = ("/healthz", "/readyz")
 """Endpoints that need no key."""
 _CHALLENGE = 'Basic realm="cocite", charset="UTF-8", Bearer realm="cocite"'
@@ -360,7 +360,9 @@ async def _links(service: Service, request: Request) -> Response:
 
 
 async def _streamed(service: Service, values: Values, asking: ServedQuery) -> Response:
-    """Stream answers line by line, starting after the first ones, so that errors set the status."""
+    """Stream answers line by line. The first answers are computed beforehand, so that errors
+    set the status.
+    """
     asking.held.users += 1
     lines = service.ask_each(values, asking)
     try:

@@ -1,6 +1,6 @@
 """Links sent to ``POST /v1/links``, which affect answers before a refresh adds them to the index.
 
-Posted links go to a log beside the index (``graph/journal.py``), which every server process reads
+Posted links go to a log beside the index (``graph/journal.py``). Every server process reads the log
 when it grows. A node with posted links is queried like an unseen node, with its links in the graph
 and in the log. Each generation of an index reads the log, and ignores links that its graph has.
 Links that a refresh removes from the log stay in memory, so they count until the new index is open.
@@ -192,7 +192,7 @@ class FreshLinks:
     # -- answering ------------------------------------------------------------------------
 
     def answer(self, operation: str, values: Values) -> tuple[Document, Index] | None:
-        """Answer a query for a changed node, and return the index used; None for other nodes."""
+        """Return the answer for a changed node, and the index used; None for other nodes."""
         if operation in ("complete", "draft") or heavy(values) or not self.look():
             return None
         asked = values["node"] if operation == "related" else (values["a"], values["b"])

@@ -6,9 +6,9 @@ that exceeds its deadline in a kernel is abandoned, and another thread replaces 
 
 Under load, answers use a fraction of the samples. The fraction is multiplied by 3/4 if more than a
 tenth of the answers in a window, and at least two, took longer than the target. It rises again
-after ten windows in which nine tenths took less than half of the target. After a failed increase,
-the next increase waits twice as long, to avoid oscillation. Source: Fogaras, Racz, *Scaling
-link-based similarity search*, section 4 (dynamic adaptation to load).
+after ten windows in which nine tenths of the answers took less than half of the target. After a
+failed increase, the next increase waits twice as long, to avoid oscillation. Source: Fogaras, Racz,
+*Scaling link-based similarity search*, section 4 (dynamic adaptation to load).
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Holder:
                 release_pages(held.index.stored.store, self.most)
 
     def look(self) -> str | None:
-        """Switch to a new directory; return ``taken``, a fault, or None if there is none."""
+        """Switch to a new directory; return ``taken``, a fault, or None if unchanged."""
         found = _identity(self.path)
         self._close()
         if found is None:

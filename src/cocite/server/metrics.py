@@ -50,11 +50,11 @@ _METRICS = {
 }
 _OF_SHARDS = {
     "answers": "Whether a sample server receives queries, or is skipped for now.",
-    "samples": "How many samples it has.",
-    "waiting": "Queries that it has not answered yet.",
-    "seconds": "Its recent mean response time.",
-    "opened": "How many times it was found unresponsive.",
-    "restarts": "How many times another process replaced it.",
+    "samples": "How many samples a sample server has.",
+    "waiting": "Queries that a sample server has not answered yet.",
+    "seconds": "Recent mean response time of a sample server.",
+    "opened": "How many times a sample server was found unresponsive.",
+    "restarts": "How many times another process replaced a sample server.",
 }
 Kind = TypeVar("Kind", Counter, Gauge, Histogram)
 

@@ -54,7 +54,7 @@ class _AppServer(MPServer):
             end = monotonic() + self.drain
             stopped = False
             while not stopped and (left := end - monotonic()) > 0:
-                for worker in self.wrks:  # repeat, as a starting process does not listen yet
+                for worker in self.wrks:  # repeat: a starting process does not listen yet
                     with suppress(ProcessLookupError):
                         os.kill(worker.inner.pid, signal.SIGUSR1)
                 stopped = self.main_loop_interrupt.wait(min(_TOLD, left))

@@ -41,7 +41,7 @@ _CODED = re.compile(r"\s*(zstd|gzip|\*)\s*(?:;\s*q\s*=\s*([0-9.]+))?\s*", re.I)
 
 
 def has_it(request: Request, asking: ServedQuery) -> bool:
-    """Return whether the client has an answer from this generation and as many samples."""
+    """Return whether the client has an answer from this generation and enough samples."""
     tags = request.headers.get("if-none-match")
     if not tags:
         return False

@@ -266,7 +266,7 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
     index = text("index", served, names[0] if names else None)
     side = text(
         "side",
-        "Bipartite indexes only: the side of all names, such as user, which then have no prefix",
+        "Bipartite indexes only: the side of all names, such as user; names then have no prefix",
     )
     b = text("b", "Another node", required=True)
     several: dict[str, Any] = {"required": True, "most": limits.together}
@@ -313,8 +313,8 @@ def operations_of(limits: Limits, names: Sequence[str]) -> dict[str, Operation]:
         ),
         Operation(
             "batch",
-            "The nodes most related to each of many",
-            "A list for each node; a nested list of nodes is queried together. An unknown node "
+            "The nodes most related to each of many nodes",
+            "A list for each node; nodes in a nested list are queried together. An unknown node "
             "gets an `error`, a problem document, instead of its list.",
             (
                 index,
@@ -433,8 +433,8 @@ def _draft(index: Index, asked: Values) -> Document:
     if asked.get("format") == "note":
         if len(index.nodes) > SEARCHED:
             raise UsageError(
-                f"the index has {len(index.nodes):,} names; links of notes can be resolved in at "
-                f"most {SEARCHED:,}: pass the names of the linked pages as out"
+                f"the index has {len(index.nodes):,} names; links of notes can be resolved only "
+                f"in up to {SEARCHED:,} names: pass the names of the linked pages as out"
             )
         from cocite.io.readers.notes.reader import draft_links
 

@@ -90,7 +90,7 @@ class DraftDocument(Document):
 
 @dataclass(frozen=True)
 class ServedDocument(Document):
-    """A served index. ``available_samples`` are the number that a query uses now."""
+    """A served index. ``available_samples`` is the number that a query uses now."""
 
     name: str
     generation: str
@@ -156,7 +156,7 @@ import, so only worker processes may import that package.
 _TARGET = 50.0
 """The target time of an answer, in milliseconds."""
 _WAITING = 8
-"""Maximum number of simultaneous queries with a cluster, for which they mostly wait."""
+"""Maximum number of simultaneous queries with a cluster; they mostly wait for the cluster."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class Limits:
     question_time: float = ServeOptions.question_timeout
     """Seconds for an answer after a thread starts it; otherwise 503."""
     batch_times: int = 10
-    """The time limit of a batch, as a multiple of a query's; remaining nodes get errors."""
+    """The time limit of a batch, as a multiple of question_time; remaining nodes get errors."""
     map_time: float = 1.0
     """Seconds for the lines of a map; otherwise the map has none."""
 

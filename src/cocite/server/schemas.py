@@ -92,7 +92,7 @@ _KEYS: dict[str, Schema] = {
     "sides": {"type": ["array", "null"], "items": TEXT},
     "snapshots": list_of(ref("Snapshot")),
     "titles": list_of({"type": ["string", "null"]}),
-    "unknown": list_of(TEXT) | {"description": "Names in the links that are not in the index."},
+    "unknown": list_of(TEXT) | {"description": "Names in the links that the index does not have."},
 }
 _HOW = "measure direction settings "
 _LEVEL = _HOW + "confidence interval refined "

@@ -178,8 +178,8 @@ class AnswerKey(NamedTuple):
 class AnswerCache:
     """The last used answers of a process; only the event loop may use it.
 
-    A key contains everything that determines an answer, so answers are never stale. They use all
-    samples, and neither posted links nor remote shards.
+    A key contains everything that determines an answer, so answers are never stale. Cached answers
+    use all samples, but neither posted links nor remote shards.
     """
 
     def __init__(self, most: int = _CACHED) -> None:
@@ -248,7 +248,7 @@ class ServedQuery:
 
     @property
     def fixed(self) -> bool:
-        """Return whether equal queries get equal answers."""
+        """Return whether the same query always gets the same answer."""
         return self.full and self.held.fresh is None and self.held.index.remote is None
 
     def key(self, operation: str, query: bytes, coding: str | None) -> AnswerKey:
@@ -263,7 +263,7 @@ class ServedQuery:
 
     @property
     def tag(self) -> str:
-        """Return the ETag; equal queries with equal tags have equal answers."""
+        """Return the ETag; the same query with the same tag has the same answer."""
         return f'W/"{self.generation}-{self.samples or 0}"'
 
     @property
@@ -316,7 +316,7 @@ class Service:
         threading.Thread(target=self._watch, name="watcher", daemon=True).start()
 
     def _limit_memory(self) -> int:
-        """Release index pages after queries if memory is scarce; return bytes for answers."""
+        """Release index pages after queries if memory is scarce; return the bytes for answers."""
         opened = [holder.now.index for holder in self.holders.values()]
         needed, pages = serving_memory(opened, self.config.threads)
         means = Resources.checked(memory=self.config.memory)
@@ -371,7 +371,7 @@ class Service:
         return found
 
     def overloaded(self, path: str) -> Problem | None:
-        """Before a query is read, return a problem if it would be refused, else None."""
+        """Return a problem if the query to be read would be refused; else None."""
         wait = self.pool.wait
         full = self.pool.full or (self.adaptation.at_floor and wait > self.patience)
         if not full or not path.startswith("/v1/") or path == "/v1/indexes":
@@ -411,14 +411,14 @@ class Service:
         nodes: Sequence[str | list[str]] = values["nodes"]
         limits, k = self.config.limits, values.get("k", DEFAULT_K)
         if len(nodes) * k > limits.hits:
-            detail = f"{len(nodes):,} nodes with {k:,} hits each are more than {limits.hits:,} hits"
+            detail = f"{len(nodes):,} nodes with {k:,} hits each exceed {limits.hits:,} hits"
             raise Problem("too-many", f"{detail}: request fewer at once")
         if self._batches >= max(_BATCHES, 4 * self.config.threads):
             raise _busy(self.pool.wait)
         rest = {name: value for name, value in values.items() if name != "nodes"}
         checked_settings(asking.index, rest)  # if all nodes are unknown, no query checks them
         most = limits.question_time * limits.batch_times
-        late = QueryTimeout(f"the batch exceeded its time limit of {most:g} s: request less")
+        late = QueryTimeout(f"the batch exceeded its time limit of {most:g} s: request fewer nodes")
         end = clock() + most
         self._batches += 1
         try:

@@ -90,8 +90,8 @@ class Entry:
 class ArrayWriter:
     """Writes one array in chunks, to an open file or to a new one in a staging directory.
 
-    ``finished`` is its :class:`Entry`. ``shape_tail`` contains all dimensions except the first. The
-    bytes are on disk once the ``with`` block ends without an error.
+    ``finished`` is the file's :class:`Entry`. ``shape_tail`` contains all dimensions except the
+    first. The bytes are on disk once the ``with`` block ends without an error.
     """
 
     def __init__(
@@ -173,7 +173,7 @@ def open_regular(path: Path, nbytes: int | None = None) -> int:
 
 
 def _allowed(path: Path, call: Callable[[], _Made]) -> _Made:
-    """Return ``call()``; increases the soft limit on open files when reached."""
+    """Return ``call()``; increases the soft limit on open files if it is reached."""
     while True:
         try:
             return call()
@@ -272,8 +272,8 @@ class Access(Enum):
 
 
 def advise(access: Access, *arrays: NDArray[Any]) -> None:
-    """Declare the access pattern of mapped arrays: of whole files, even for slices, and for all
-    users of the mapping. Ignores other arrays.
+    """Declare the access pattern of mapped arrays. It applies to whole files, even for slices, and
+    to all users of the mapping. Ignores other arrays.
     """
     for view in filter(None, map(_view, arrays)):
         _advise(view, access.value)

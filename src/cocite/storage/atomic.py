@@ -164,7 +164,7 @@ def ending_of(path: Path) -> str:
 
 
 def check_folder(path: Path) -> None:
-    """Raise :class:`~cocite.errors.OutputExists` if ``path`` exists and is no plain folder."""
+    """Raise :class:`~cocite.errors.OutputExists` if ``path`` exists but is not a real folder."""
     if path.is_symlink():
         kind = "folder" if path.is_dir() else "path"
         raise OutputExists(

@@ -1,9 +1,9 @@
 """Manifests of stores.
 
 ``manifest.json`` is written last, so a directory without one is not a store. It contains the kind
-(``graph``, ``index``), the format version, the facts, and the file entries, but no times or
-absolute paths, so equal input gives equal bytes. Checksums do not detect attacks, so reading facts
-checks types and ranges (:class:`Facts`).
+(``graph``, ``index``), the format version, the facts, and the file entries, but no absolute paths,
+and no times except the dates of refreshes, so equal input gives equal bytes. Checksums do not
+detect attacks, so :class:`Facts` checks types and ranges.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     00c3f6b6e1f94cbd9ac2e2f6a9f0d1b7 ["a record", "of one line"]
 
 Each line consists of the record's XXH3-128, a space, and the record. ``append`` returns once the
-record is on disk. An incomplete last line, or one with zero bytes, comes from an interrupted write:
-readers ignore it, and the next ``append`` removes it. A wrong checksum in any other line is an
-error.
+record is on disk. A last line that is incomplete or contains zero bytes comes from an interrupted
+write: readers ignore it, and the next ``append`` removes it. A wrong checksum in any other line is
+an error.
 
 Writers lock the file until their bytes are synced. Readers use a shared lock, so they never read
 bytes that may be truncated, and detect when ``rewrite`` has replaced the file.
@@ -172,8 +172,8 @@ def _records(path: Path, file: BinaryIO, begin: int) -> tuple[list[bytes], int]:
     end, found = begin + len(whole), []
     if not begin and whole and not whole.startswith(_HEADER):
         raise Damaged(
-            f"{path} is not a log of records that this release reads. Move it, or choose another "
-            "file"
+            f"{path} is not a log of records that this release can read. Move it, or choose "
+            "another file"
         )
     at = begin + (0 if begin else len(_HEADER))
     for line in whole[at - begin :].split(b"\n")[:-1]:

@@ -41,7 +41,7 @@ class Scratch:
 
     @classmethod
     def near(cls, store: str | os.PathLike[str]) -> Scratch:
-        """Allocate in a store's directory, or in the temporary directory if that is read-only."""
+        """Allocate in a store's directory or, if it is read-only, in the temporary directory."""
         path = Path(store)
         return cls(path if os.access(path, os.W_OK) else Path(tempfile.gettempdir()))
 
@@ -69,8 +69,8 @@ def no_room(size: int, directory: Path, error: OSError) -> ResourceError:
     """Return the error for a failed allocation."""
     free = format_size(shutil.disk_usage(directory).free)
     return ResourceError(
-        f"{size:,} bytes of scratch in {directory}: {error.strerror} ({free} free there). Increase "
-        "--memory (memory=...), or free some space there"
+        f"could not allocate {size:,} bytes of scratch space in {directory}: {error.strerror} "
+        f"({free} free there). Increase --memory (memory=...), or free some space there"
     )
 
 

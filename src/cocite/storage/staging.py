@@ -2,8 +2,9 @@
 
 A staging directory is locked, and contains a marker file that is created first and removed last.
 After a kill, the output is either the old or the complete new one, and the next run reuses the
-staging directory. The run resumes if the builder supports this and ``plan.json`` is equal.
-Otherwise, the run clears the directory, or raises an error if it contains results of another plan.
+staging directory. The run resumes if the builder supports this and ``plan.json`` has the same
+plan. Otherwise, the run clears the directory, or raises an error if the directory contains results
+of another plan.
 
 ``publish`` writes the manifest, then renames the directory. Files outside the store are removed
 before that, or afterwards if the run can be resumed. A replaced output gets the staging directory's
@@ -95,7 +96,7 @@ class Building:
         return self
 
     def _take_over(self) -> None:
-        """Claim the directory; raises :class:`StoreError` unless it is an unfinished run's."""
+        """Claim the directory; raises :class:`StoreError` if no build created its contents."""
         found = {entry.name for entry in self.path.iterdir()}
         if found and (MARK not in found or (self.path / MARK).is_symlink()):
             raise StoreError(
@@ -125,7 +126,7 @@ class Building:
         """Return an unfinished run's plan, or None."""
         try:
             found = json.loads((self.path / _PLAN).read_bytes())
-        except (FileNotFoundError, ValueError):  # or killed while writing it, before any other file
+        except (FileNotFoundError, ValueError):  # or the run was killed while writing it
             return None
         return found if isinstance(found, dict) else {}
 
@@ -324,8 +325,8 @@ class Staging(Building):
         return []
 
     def _finish_earlier(self) -> None:
-        """Remove what a run that was killed during publication left: files in the output, and the
-        replaced store under the staging name. Ignores failures.
+        """Remove the leftovers of a run that was killed during publication: files in the output,
+        and the replaced store under the staging name. Ignores failures.
         """
         if not self.output.is_symlink() and kind_of(self.output) == self._kind:
             with suppress(OSError), unclaimed(self.output) as free:

@@ -65,7 +65,7 @@ complete -o nosort -F %(complete_func)s %(prog_name)s
 
     def get_completion_args(self) -> tuple[list[str], str]:
         """Return the words before the current one, and the current one."""
-        # Append a character, so that the last word exists even if empty or in an open quote.
+        # Append a character, so that a last word exists even if it is empty or in an open quote.
         *words, last = split_arg_string(os.environ["COMP_LINE"] + "x")[1:]
         begun = last[:-1]
         quoted = os.environ.get("COMP_WORD", "").startswith(("'", '"'))
@@ -161,7 +161,7 @@ def _names(path: str, begun: str, bipartite: bool, side: str | None) -> list[Any
     names = names_of(store)
     sides, mark = names.sides, ""
     if sides is not None and side is not None and not begun.startswith(sides.mark):
-        mark = sides.name(side, "")  # --side implies it, so it is not typed
+        mark = sides.name(side, "")  # users omit the prefix, as --side implies it
     titles = names.titles()
     if store.has(OFFSETS):
         names.in_links = partial(count_in_links, store.array(OFFSETS))

@@ -184,8 +184,8 @@ def tune(
     It hides some of the links, tries every measure in all directions with a few values of its
     settings, and scores each list by its co-neighbors: pages that share the hidden links. Half of
     the pages select the best candidate, and the other half confirm it. The default is replaced only
-    by a candidate that is significantly better on both halves. With --labels, half of the labeled
-    pages select.
+    by a candidate that is significantly better on both halves. With --labels, no links are hidden,
+    and half of the labeled pages select.
     """  # noqa: D301 - click wants the backspace itself
     from cocite.evaluation.tune import tune as run
     from cocite.search.builds import BUILD_LOG
@@ -205,7 +205,7 @@ def tune(
     for note in found.notes:
         say(note)
     if output is not None:
-        say(f"{output}: the settings; see cocite index {graph} --settings {output}")
+        say(f"{output}: the settings, for cocite index {graph} --settings {output}")
 
 
 def _tuned_text(found: TuningResult) -> str:

@@ -1,4 +1,4 @@
-"""``cocite rank``: every node's PageRank or, with ``--score``, its hub and authority (HITS).
+"""``cocite rank``: each node's PageRank or, with ``--score``, hub and authority scores (HITS).
 ``cocite all-pairs``: the similarity of all pairs of nodes.
 """
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from cocite.ranking.figures import HitsDocument, RankDocument
 
 
-_UNCONVERGED = "not converged: allow more --max-sweeps, or a larger --tolerance"
+_UNCONVERGED = "not converged: increase --max-sweeps or --tolerance"
 
 
 class _RankRequest(NamedTuple):
@@ -60,7 +60,7 @@ class _RankRequest(NamedTuple):
 @flags.resources
 @flags.cluster(
     "The cluster that holds the blocks of a partitioned GRAPH (cocite ingest --partitions). The "
-    "ranks are the same."
+    "ranks are the same as on one machine."
 )
 @flags.takes(SourceOptions, "source")
 @flags.no_verify
@@ -186,7 +186,7 @@ def _opened(path: str, asked: _RankRequest, stack: ExitStack, limit: int) -> Gra
     if is_blocked(path):
         memory, cut = asked.limits["memory"], blocks is not None
         graph, _ = stack.enter_context(flags.open_partitions(path, asked.cluster, memory, cut=cut))
-        say(f"its blocks are distributed over {asked.cluster}")
+        say(f"the blocks of the graph are distributed over {asked.cluster}")
         return graph
     if asked.cluster is not None:
         raise UsageError(
@@ -233,9 +233,9 @@ def all_pairs(
 ) -> None:
     """Compute the SimRank of all pairs of nodes, to a stated accuracy.
 
-    It first prints the memory that the run needs. A table has each pair of different nodes once, or
-    the pairs of one side of a bipartite graph. Nothing is written if the run diverges, or if scores
-    may be off by 1 or more because --rank is too low.
+    It first prints the memory that the run needs. A table has each pair of different nodes once;
+    for a bipartite graph, only pairs within one side. Nothing is written if the run diverges, or if
+    scores may be off by 1 or more because --rank is too low.
     """
     from cocite.allpairs import AllPairs
     from cocite.allpairs.run import ExactDocument
@@ -265,7 +265,7 @@ def all_pairs(
         say("not converged: use a smaller --prune or a larger --epsilon")
     else:
         say(
-            "not converged: allow more --max-sweeps or a larger --epsilon, or use another "
+            "not converged: increase --max-sweeps or --epsilon, or use another "
             "--method (gauss-seidel and plain always converge)"
         )
 

@@ -1,5 +1,5 @@
 """``cocite index``: build the index that answers queries. ``cocite plan``: estimate its cost.
-``cocite refresh``: update an index after changes of its graph. ``cocite merge``: join indexes.
+``cocite refresh``: update an index after changes to its graph. ``cocite merge``: join indexes.
 ``cocite measures``: list measures.
 """
 
@@ -55,7 +55,7 @@ _FLOORS = "; ".join(f"{layout}: {formula}" for layout, formula in FLOORS.items()
 @flags.resources
 @flags.cluster(
     "Draw the samples on a cluster. Its nodes must have GRAPH and DIR at the same paths. GRAPH "
-    "may also be a URL, which each node copies, or partitioned (cocite ingest --partitions)."
+    "may also be partitioned (cocite ingest --partitions), or a URL, which each node copies."
 )
 @flags.takes(SourceOptions, "source", only=("titles", "bipartite"))
 @flags.no_verify
@@ -258,7 +258,7 @@ def plan(
 
     It draws a few samples, deletes them, and extrapolates the size, memory and time of the whole
     index. Set the number of samples with --samples, --delta, --disk or --time. A second column
-    is for twice as many samples.
+    shows them for twice as many samples.
 
     For an INDEX, it estimates the time, memory and output size of related-all.
     """
@@ -369,7 +369,7 @@ def _column(figures: Figures, failure: float) -> dict[str, str]:
 def merge(
     indexes: tuple[str, ...], output: str, shard: int | None, overwrite: bool, show: Show
 ) -> None:
-    """Join indexes that contain different samples of one graph, or different nodes.
+    """Join indexes of one graph that contain different samples or different nodes.
 
     Build them on any machines, with "cocite index --sample-range" or, for fusion, ppr-pmi and snn,
     "cocite index --only-range". The result is byte-identical to a single build. Ranges must be
@@ -377,7 +377,7 @@ def merge(
     ranges of nodes reads names from the graph.
 
     An index that has lost some samples answers from the others. To repair it, build an index of the
-    lost samples (cocite verify lists them), and merge the two; with --overwrite the output may be
+    lost samples (cocite verify lists them), and merge the two; with --overwrite, the output may be
     one of them. An interrupted merge leaves nothing behind.
     """
     from cocite.index.merge import open_merge
@@ -435,10 +435,10 @@ def refresh(
 ) -> None:
     """Update INDEX after links or nodes of GRAPH have changed, by drawing some samples again.
 
-    New samples replace the oldest ones; removed nodes are dropped from the others. Measure and
-    settings do not change. A measure without samples is recomputed. Meanwhile, the index answers
-    queries. To resume an interrupted refresh, repeat the command. An index that is up to date does
-    not change. A GRAPH with hardly any nodes of the index is refused.
+    New samples replace the oldest ones; removed nodes are dropped from the other samples. Measure
+    and settings do not change. A measure without samples is recomputed. The index answers queries
+    during the refresh. To resume an interrupted refresh, repeat the command. An index that is up to
+    date does not change. A GRAPH with hardly any nodes of the index is refused.
     """
     from cocite.index.cluster import of_nodes, spread_on
     from cocite.index.refresh import RefreshBuild, graph_with_links

@@ -181,9 +181,9 @@ def _shown_parts(found: IndexDocument) -> dict[str, str]:
 def verify(path: str, show: output.Show) -> None:
     """Read every file of a store in full and compare it with its checksum.
 
-    This covers all local parts of a partitioned graph, and the cached graph and indexes of a file
-    of LINKS. The manifest is also compared with the content, as its own checksum does not reveal
-    deliberate changes. Files that are not part of the store are listed.
+    This covers all parts of a partitioned graph, which must be on this machine, and the cached
+    graph and indexes of a file of LINKS. The manifest is also compared with the content, as its own
+    checksum does not reveal deliberate changes. Files that are not part of the store are listed.
     """
     from cocite.index.verify import VerifiedLinks, VerifyDocument
 
@@ -263,9 +263,9 @@ def _cache_text(found: CacheDocument) -> str:
 
 @click.group()
 def cache() -> None:
-    """Show or clear the cache: copies of stores at URLs, and results for links.
+    """Clear the cache: copies of stores at URLs, and graphs and indexes built from links.
 
-    cocite info --cache shows its location.
+    cocite info --cache shows its location and contents.
     """
 
 
@@ -331,8 +331,9 @@ def nodes(
 ) -> None:
     """Find nodes whose names or titles contain TEXT; without TEXT, list all nodes.
 
-    The search ignores case, accents, underscores for blanks, and percent-encoding. An exact match
-    comes first, then names that begin with TEXT, then the others. Ties are ordered by in-links.
+    The search ignores case, accents and percent-encoding, and treats underscores as blanks. An
+    exact match comes first, then names that begin with TEXT, then the others. Ties are ordered by
+    in-links.
     """
     from cocite.search.resolver import NodesDocument
 

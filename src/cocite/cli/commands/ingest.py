@@ -25,15 +25,15 @@ _LIST = "\n".join(
 )
 _HELP = f"""Read LINKS and store them as a graph.
 
-LINKS are files, patterns in quotes, or - for standard input; plain, or compressed as .gz, .bz2, .xz
-or .zst; or a folder of HTML pages, of Markdown notes, of source code, or of parts of a table. Their
+LINKS are files, patterns in quotes, - for standard input, or a folder of HTML pages, Markdown
+notes, source code, or parts of a table. Files may be compressed (.gz, .bz2, .xz or .zst). The
 format is detected from content and file extension, or set by --input-format:
 
 \b
 {_LIST}
 
-In text each row is a link: first the source, then the target. Nodes are named by integers or by any
-text, such as titles or URLs. Duplicate links and links from a node to itself are dropped and
+In text files, each row is a link: first the source, then the target. Nodes are named by integers or
+by any text, such as titles or URLs. Duplicate links and links from a node to itself are dropped and
 counted.
 """
 

@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 
 _GIVE_WAY = (("error",), ("low", "high"), ("pagerank",))
 """Columns to drop on a narrow terminal, in this order, so that names fit."""
-_RELATED = """List the nodes most related to NODE, or to several nodes together, best first; or
-to a page that is not in the graph yet, by its links (--draft).
+_RELATED = """List the nodes most related to NODE, or to several nodes together, best first. With
+--draft, list the nodes most related to a page that is not in the graph yet, by its links.
 
 For an edge list ("cocite related links.tsv PAGE") or a stored graph, an index is built and
 cached until the file or the graph changes. An INDEX answers directly.
 
 In the table, error is the standard error of a score, and the true score lies between low and
 high (see --confidence). If pages meet in few samples, the error is unreliable: use low and high.
-The last line says up to which rank the order is certain: each of these pages scores higher than the
-next one, listed or not. More samples or --refine make more ranks certain. Write -- before a NODE
-that begins with -.
+The last line says up to which rank the order is certain: each page up to that rank scores higher
+than the next one, listed or not. More samples or --refine make more ranks certain. Write -- before
+a NODE that begins with -.
 
 If NODE is -, names are read from standard input, one per line, and each is answered immediately
 with a line of JSON.

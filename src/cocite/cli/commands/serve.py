@@ -25,7 +25,7 @@ from cocite.resources import budget, require
 @flags.takes(ServeOptions, "options")
 @flags.memory_of("each process that answers")
 def serve(indexes: tuple[str, ...], options: ServeOptions, memory: int | None) -> None:
-    """Answer queries over HTTP with the JSON of the commands: related, similarity, why and others.
+    """Answer queries over HTTP with the JSON of the commands related, similarity, why and others.
 
     INDEX is a stored index, or NAME=INDEX to choose its name. /docs is the API reference. On
     SIGTERM, the server completes running queries and stops.

@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     "--pairs",
     metavar="FILE",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Score many pairs instead of A and B: the rows of this file, text (tabs, commas, "
-    "semicolons, bars or blanks) or Parquet.",
+    help="Score the pairs in this file instead of A and B. The file is Parquet or text (tabs, "
+    "commas, semicolons, bars or blanks), with one pair per row.",
 )
 @click.option(
     "--pair-columns",

@@ -77,7 +77,7 @@ def site(folder: str, options: SiteOptions, limits: flags.ResourceLimits, show: 
         ),
         (
             list(found.edited),
-            "edited since their lists were inserted; the lists are removed, the rest is unchanged",
+            "edited since their lists were inserted; only the lists are removed",
         ),
     ):
         if pages:
@@ -123,7 +123,7 @@ _WAIT = 250
 @flags.resources
 @flags.format
 def watch(watched: str, source: IndexSource, limits: flags.ResourceLimits, show: Show) -> None:
-    """Keep the index of LINKS, a file of links or a folder of notes, pages or code, up to date.
+    """Keep the index of an edge list, or of a folder of notes, pages or code, up to date.
 
     Rebuild the cached index whenever LINKS changes, so that it is ready for queries with the same
     options. Unchanged notes and pages are not parsed again.
@@ -167,7 +167,7 @@ def changes(place: Path) -> Iterator[list[str]]:
     from watchfiles import DefaultFilter
     from watchfiles import watch as watching
 
-    logging.getLogger("watchfiles").setLevel(logging.ERROR)  # it warns of Ctrl-C
+    logging.getLogger("watchfiles").setLevel(logging.ERROR)  # it warns about Ctrl-C
     folder = place if place.is_dir() else place.parent
     seen = DefaultFilter() if place.is_dir() else None
     batches = watching(

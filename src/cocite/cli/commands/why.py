@@ -55,17 +55,18 @@ def why(
     memory: int | None,
     show: output.Show,
 ) -> None:
-    """Show which pages make the nodes A and B similar, and by which links; or which words.
+    """Show which pages (or which words) make the nodes A and B similar, and by which links.
 
     With several nodes before B, it shows the contribution of each to their combined score. With
     --draft, A is a page that is not in the graph yet.
 
-    Each page contributes a share of the score; the shares add up to it. Arrows show the direction
+    Each page contributes a share, and the shares add up to the score. Arrows show the direction
     of links on the paths from A and from B to the page. A line without a head is a link of unknown
-    direction, or several links; dots are other pages on the path. A page after ~ is near because
-    both link to the same pages, or the same pages link to both. Long names are cut to fit the
-    terminal, but are complete in JSON and CSV. In CSV, rows without a rank are the sums for pages
-    not shown, and for samples whose graph was not found. Write -- before names that begin with -.
+    direction, or several links; dots are other pages on the path. Two pages with ~ between them are
+    near, because both link to the same pages, or the same pages link to both. Long names are cut to
+    fit the terminal, but are complete in JSON and CSV. In CSV, rows without a rank are the sums for
+    pages not shown, and for samples whose graph was not found. Write -- before names that begin
+    with -.
     """
     from cocite.search.results import WhyDocument
 
@@ -98,7 +99,7 @@ def _text(found: WhyDocument, asked: _Request) -> str:
     names = output.and_of([page.node for page in found.pages])
     how = {"mean": "the mean of these", "min": "the lowest of these"}[found.aggregate]
     if found.aggregate == "min" and found.score > 0:
-        how += f", which is that with {max(found.pages, key=lambda page: page.contribution).node}"
+        how += f", the score with {max(found.pages, key=lambda page: page.contribution).node}"
     score = _number(found.score, found.score) if found.score > 0 else "0"
     whole = f"the score of {found.b} with {names} together is {score}, {how}"
     return "\n\n".join([*texts, whole])
@@ -122,7 +123,7 @@ def _page_text(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
 
 
 def _number(value: float, score: float) -> str:
-    """Format part of a score with enough decimals; ``ppr`` has small ones."""
+    """Format part of a score, with more decimals for small scores, such as those of ``ppr``."""
     return f"{value:.{max(4, 2 - math.floor(math.log10(score)))}f}"
 
 
@@ -162,7 +163,7 @@ def _table(found: WhyDocument, page: PageWhy, asked: _Request) -> str:
     others = [f"{why.others:,} other" + "s" * (why.others > 1)] * more
     plain = [_page(reason) for reason in reasons] + others
     names = [_titled(reason, found) for reason in reasons] + others
-    cut = _cut if found.titles is None else output.cut_to  # titles lose their end
+    cut = _cut if found.titles is None else output.cut_to  # titles are cut at their ends
     if cut is output.cut_to and left - page_width(names) < longest:
         names, cut = plain, _cut  # show names instead of cutting titles
     width = page_width(names)

@@ -1,1 +1,1 @@
-"""Layouts: how the parts of an index are stored. A folder for each, beside their interfaces."""
+"""How the parts of an index are stored: interfaces, and a folder for each kind of layout."""

@@ -90,7 +90,7 @@ Carrier = Callable[[Words, NDArray[np.uint64]], Blob]
 
 @dataclass(frozen=True)
 class SampleJob:
-    """The samples ``numbers`` of a part to make; scratch files go to ``folder``."""
+    """A part's samples to make, by ``numbers``; scratch files go to ``folder``."""
 
     plan: PartPlan
     numbers: range
@@ -154,7 +154,7 @@ class BatchMaker:
         return blob
 
     def _stop(self) -> None:
-        """Stop the threads that work ahead before their input is overwritten."""
+        """Stop the threads that work ahead, before their input is overwritten."""
         close: Any = getattr(self._blobs, "close", None)
         if close is not None:
             close()
@@ -206,7 +206,7 @@ class PartitionMaker(BatchMaker):
     """Maker for a partitioned graph; a blob is valid until the next blob is made."""
 
     ahead: ClassVar[int]
-    """Number of samples to convert ahead."""
+    """Number of samples to convert in advance."""
 
     def __init__(
         self, kind: Callable[..., Any], links: BlockedLinks, job: SampleJob, fit: MemoryPlan
@@ -354,7 +354,7 @@ class RowsWriter:
         offsets.write(self._end)
 
     def write(self, counts: NDArray[Any], ids: NDArray[Any], values: NDArray[Any]) -> None:
-        """Append rows with these ``counts``; ``ids`` and ``values`` may be incomplete."""
+        """Append rows with these ``counts``; their ``ids`` and ``values`` may follow later."""
         ends = np.cumsum(np.append(self._end, counts), dtype=np.uint64)
         self._offsets.write(ends[1:])
         self._end = ends[-1:]
@@ -394,7 +394,9 @@ class WholeBuilder(ABC):
     """Fraction of the work whose results are logged, so that a killed run can resume."""
 
     def __init__(self, graph: Graph, links: Links, plan: PartPlan, means: Resources) -> None:
-        """Create a builder. ``links`` has the part's direction; for ``both``, the out-links."""
+        """Create a builder. ``links`` have the part's direction; for ``both``, they are the
+        out-links.
+        """
         self.graph, self.links, self.plan, self.means = graph, links, plan, means
 
     def piece(self, asked: Any) -> Any:

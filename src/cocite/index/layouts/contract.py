@@ -35,7 +35,7 @@ _COMPONENT = 32
 
 def part_prefix(label: str, direction: str) -> str:
     """Return the prefix of a part's file names. Raises :class:`UsageError` for an invalid label or
-    direction, because the file path could leave the store.
+    direction, which could make file paths leave the store.
     """
     if not _LABEL.fullmatch(label):
         raise UsageError(f"part label is {label!r}; it must contain only a-z, 0-9 and hyphens")
@@ -74,7 +74,7 @@ class PartRequest:
         return self.entry.shape[0]
 
     def write(self, ids: Words) -> None:
-        """Write the file if it is missing."""
+        """Write the file unless an intact one exists."""
         try:
             if checksum(self.path, self.entry) == self.entry.xxh3_128:
                 return
@@ -184,9 +184,9 @@ LINE = 16
 
 @dataclass(frozen=True, kw_only=True)
 class PartFormat:
-    """The files of a part: ``files`` are array declarations by file name without prefix, as in
-    ``storage/FORMAT.md``, for n nodes and m links, excluding shards. ``selects`` says whether the
-    layout can store only selected pages (``index/plan.py``).
+    """The files of a part: ``files`` maps file names (without prefix) to array declarations, as in
+    ``storage/FORMAT.md``, for n nodes and m links. Shards are excluded. ``selects`` says whether
+    the layout can store only selected pages (``index/plan.py``).
     """
 
     files: Mapping[str, str]
@@ -307,7 +307,7 @@ class TextFiles:
 @dataclass(frozen=True)
 class OldTexts:
     """The texts in an index that is refreshed. ``arrays(prefix, name)`` returns a part's array;
-    ``ids`` returns uint32[old nodes], each old page's new id, or NOWHERE if it was removed.
+    ``ids`` returns uint32[old nodes], each old page's new id, or NOWHERE if the page was removed.
     """
 
     arrays: Callable[[str, str], NDArray[Any]]

@@ -5,11 +5,11 @@
     external         buffers + largest block <= budget         tokens and samples also in files
 
 A maker needs 26.5 bytes per node. With blocks, 16 samples of trees share one scan of the links for
-each step. If the links exceed the free memory, more samples do: as many as fit in half of the free
-disk space. In the external form, a block needs 21 bytes per node and 4 per link, and buffers need a
-quarter of the budget, at most 16 MiB; the budget must be at least 4 MiB and a 256th of all blocks.
-A weighted step needs 4 bytes per link, mostly in a scratch file, and with ``hubs`` 4 bytes per node
-in memory. The budget covers data only.
+each step. If the links exceed the free memory, more samples share a scan: as many as fit in half of
+the free disk space. In the external form, a block needs 21 bytes per node and 4 per link, and
+buffers need a quarter of the budget, at most 16 MiB; the budget must be at least 4 MiB, and at
+least a 256th of the size of all blocks. A weighted step needs 4 bytes per link, mostly in a scratch
+file, and, with ``hubs``, 4 bytes per node in memory. The budget covers data only.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from cocite.storage.spool import Scratch
 
 _LEAST_BLOCK, _SMALL_BLOCK = 16 << 20, 1 << 20
 _LEAST_MEMORY, _LEAST_PART = 4 << 20, 256
-"""Minimum memory of an external build: 4 MiB, or a 256th of all blocks if larger."""
+"""Minimum memory of an external build: 4 MiB, or a 256th of the size of all blocks, if more."""
 _MOST_ROWS = (16 << 20) // ROW_ROOM
 WALK_NODE, _TREE_NODE = 36, 33
-"""Scratch bytes per node in the external form: per walking sample, and for the one laid out."""
+"""Scratch bytes per node in the external form: per walking sample, and for one that is laid out."""
 _MOST_TOGETHER = 128
 """Maximum number of samples per batch, because each has three open files."""
 _MOST_BLOCKS = 1024
@@ -72,8 +72,8 @@ class Demand:
     ``maker(nodes, keep)`` is the memory of a maker in bytes; with ``keep``, its blobs persist.
     ``step`` is the additional memory of weighted steps. With blocks, a maker makes ``together``
     samples at once, with their state between steps on disk. The external form makes ``external``
-    samples at once, or is unsupported if 0. It needs ``scratch`` bytes per node: for each walking
-    sample, and for the sample that is laid out.
+    samples at once; 0 means that it is unsupported. It needs ``scratch`` bytes per node: for each
+    walking sample, and for the sample that is laid out.
     """
 
     layout: str
@@ -141,7 +141,7 @@ class MemoryPlan:
                 f", {blocks} block{'s' * (blocks > 1)} from disk, and the state of walks on disk"
             )
             if self.tokens:
-                text += f": in memory it takes {format_size(self.tokens)}"
+                text += f": in memory, it would take {format_size(self.tokens)}"
         elif self.cuts:
             text += f", {blocks} blocks of the graph one after another"
         if self.scratch_bytes:
@@ -172,8 +172,8 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
     if isinstance(links, BlockedLinks):
         raise UsageError(
             f"the layout {demand.layout} needs the whole graph, and {links.whole.path} is "
-            "partitioned. Use the original graph, or simrank or psimrank in the layout trees, or "
-            "xjaccard"
+            "partitioned. Use the original graph, the measure simrank or psimrank in the layout "
+            "trees, or the measure xjaccard"
         )
     blocks, memory, step = means.blocks, means.memory, demand.step
     if means.external and not demand.external:
@@ -232,8 +232,8 @@ def fit_partitions(
 
 
 def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> MemoryPlan:
-    """Plan graph blocks with a sample's tokens in memory, and as many threads as fit beside
-    ``block`` bytes, at most one per sample made together.
+    """Plan graph blocks with a sample's tokens in memory, and as many threads as fit next to
+    ``block`` bytes, but at most one for each sample of a batch.
     """
     nodes, together = links.nodes, demand.together
     scratch = STATE_NODE * nodes * together if together > 1 else 0
@@ -244,7 +244,7 @@ def _plan_blocks(links: Links, means: Resources, demand: Demand, block: int) -> 
     if means.blocks is not None:
         cuts = cut_evenly(links, means.blocks)
         return MemoryPlan(need + block, threads, cuts, 0, 0, 0, together, scratch)
-    # Half of the rest, because reading a block also loads some adjacent memory pages.
+    # Use half of the rest, because reading a block also loads some adjacent memory pages.
     cuts = cut_blocks(links, (means.memory - need) // 2, link=demand.step.read)
     memory, wanted = means.memory, means.threads
     return MemoryPlan(memory, threads, cuts, wanted, 0, 0, together, scratch)

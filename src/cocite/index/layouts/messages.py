@@ -78,7 +78,7 @@ class ShardResponse(NamedTuple):
 
 
 def tell(reader: SummingReader, wanted: ShardRequest, settings: PartSettings) -> ShardResponse:
-    """Return a shard's response for one part; any query's ``settings`` give the same codes."""
+    """Return a shard's response for one part; its codes do not depend on ``settings``."""
     rows = {node: _row(reader, node, settings) for node in wanted.rows}
     pairs = sorted({pair for pair in wanted.pairs if pair[0] != pair[1]})
     for node, some in groupby(pairs, itemgetter(0)):
@@ -145,7 +145,7 @@ class RemoteSamples:
             yield places, each.rows[node]
 
     def encoded(self, node: int, others: Ids, nothing: int, kind: type[np.generic]) -> Codes:
-        """Return [samples, h]: the codes of ``node`` with ``others``, or ``nothing``."""
+        """Return [samples, h]: the codes of ``node`` with ``others``, or else ``nothing``."""
         found = np.full((self.numbers.size, others.size), nothing, kind)
         for places, row in self.rows(node):
             at = np.searchsorted(row.ids, others)
@@ -233,7 +233,7 @@ class RemoteMinhash(_DecodedRows, MinhashReader):
         return self.table(settings)
 
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return uint16[samples, h]: the masks of ``node`` with ``others``, without ``node``."""
+        """Return uint16[samples, h]: the masks of ``node`` with ``others`` (without ``node``)."""
         found: Masks = self.response.encoded(node, others, 0, np.uint16)
         return found
 

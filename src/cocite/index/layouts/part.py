@@ -214,7 +214,7 @@ class StoredPart(PartPlan):
                 yield Shard(shard.first + low, shard.words, blobs, shard.number + low)
 
     def fill(self, out: A, read: Callable[[Shard, Any], Any]) -> A:
-        """Fill ``out``, with a row for each sample, shard by shard; return it. Raises
+        """Fill ``out``, which has a row for each sample, shard by shard; return ``out``. Raises
         :class:`Damaged` for a shard for which ``read`` returns False.
         """
         for shard in self.pieces():

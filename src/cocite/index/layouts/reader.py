@@ -2,13 +2,13 @@
 
 A reader answers for one part of an index. Scores are whole grains (``kernels/totals.py``), so the
 order of summation cannot change them, and ``related`` is bit-identical to sorting ``similarity``
-over all nodes. Every measure is a sum over pages, whose terms are the reasons (:class:`Reasons`):
+over all nodes. Every score is a sum over pages; its terms are the reasons (:class:`Reasons`):
 meeting points, common neighbors or features, or last steps.
 
-Queries sum in arrays over all nodes (:class:`QueryScratch`), in which only touched memory pages
-exist. Related nodes have nearby ids, so arrays are ten times faster than hash tables. A new memory
-page takes 2 us, so the scratch is reused, all zero between queries, and freed once too many pages
-exist.
+Queries add up scores in arrays over all nodes (:class:`QueryScratch`); only memory pages that were
+touched exist. Related nodes have nearby ids, so arrays are ten times faster than hash tables. A new
+memory page takes 2 us, so the scratch is reused, all zero between queries, and freed once too many
+pages exist.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ Paths = tuple[list[int], list[int]]
 
 @dataclass(frozen=True)
 class Graphs:
-    """Access to an index's graphs. ``find`` returns the graph with a digest, or None; it raises an
-    error if no graph is available. ``means`` are the resources for data derived from the graphs.
+    """Access to an index's graphs. ``find`` returns the graph with a given digest, or None; it
+    raises an error if no graph is available. ``means`` are the resources for data derived from the
+    graphs.
     """
 
     find: Callable[[str], Graph | None]
@@ -59,8 +60,8 @@ class Reasons:
     """The reasons for one part's score of two different nodes, each page once, unordered.
 
     ``nodes`` uint32[r] contains the pages, and ``shares`` float64[r] each page's contribution to
-    the score. ``path`` returns the paths to the page in a row. ``samples`` int64[r] counts the
-    samples that contribute to a page, or is None. The i-th id beyond the nodes is the word or
+    the score. ``path(i)`` returns the paths to the page ``nodes[i]``. ``samples`` int64[r] counts
+    the samples that contribute to a page, or is None. The i-th id after all node ids is the word or
     removed page named ``gone[i]``. ``unattributed`` is the contribution of unknown pages.
     """
 
@@ -185,7 +186,7 @@ def pages_memory(nodes: int, samples: int) -> int:
 
 
 def release_pages(store: Store, memory: int, since: int = 0) -> None:
-    """Release the index's mapped pages if the process uses over ``memory + since`` bytes."""
+    """Release the index's mapped pages if the process uses more than ``memory + since`` bytes."""
     if resident() > memory + since:
         store.evict()
 
@@ -296,7 +297,7 @@ class Reader(ABC):
 
     @property
     def pairs_from(self) -> int | None:
-        """Return the number of pairs from which :meth:`pairs` beats :meth:`pair`; None if
+        """Return the number of pairs from which :meth:`pairs` is faster than :meth:`pair`; None if
         :meth:`pairs` is unsupported.
         """
         return None
@@ -312,13 +313,13 @@ class Reader(ABC):
     def at_once(
         self, nodes: Ids, k: int, floor: float, bets: tuple[float, float], settings: PartSettings
     ) -> list[ListedHits] | None:
-        """Return the ``k`` best hits of one or more of the first ``nodes`` with at least ``floor``
-        grains, and their betting intervals, in one call; None if unsupported, or if the index has
-        other parts.
+        """Return the ``k`` best hits with at least ``floor`` grains, and their betting intervals,
+        for one or more of ``nodes``, in order from the first; None if unsupported, or if the index
+        has other parts.
 
         Results are bit-identical to those of the separate methods. ``bets`` contains the wealth at
         which a mean is rejected, and the rounding error of sums; intervals are omitted if no wealth
-        rejects a mean. Several nodes are for batches without deadlines, which are fastest if
+        rejects a mean. Only batches without deadlines pass several nodes; they are fastest if
         adjacent nodes are similar.
         """
         return None
@@ -359,8 +360,8 @@ class SampledReader(Reader):
 
     @abstractmethod
     def values(self, node: int, others: Ids, settings: PartSettings) -> tuple[Floats, Floats]:
-        """Return two float64[samples, h]: the sample values for ``node`` and each of ``others``,
-        which truncation may lower, and upper bounds on the exact values.
+        """Return two float64[samples, h]: the sample values (which truncation may lower) for
+        ``node`` and each of ``others``, and upper bounds on the exact values.
 
         ``others`` must not contain ``node``. Values of samples without both nodes are undefined.
         """

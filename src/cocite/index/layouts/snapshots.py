@@ -3,7 +3,7 @@
 A refreshed index has samples of several graph *snapshots*, all with the newest snapshot's ids.
 Sample numbers only grow, and the oldest samples are replaced first, so a snapshot is a range of
 numbers. Nodes that were added later are missing from earlier samples: sample s contains node v if
-since[v] <= s. A score is the mean over the available samples that contain both nodes, which are the
+since[v] <= s. A score is the mean over the available samples that contain both nodes; these are the
 newest samples.
 
 Samples remain independent, but their expectations differ between graphs: standard errors tend to be
@@ -62,9 +62,9 @@ class LocalRefresh:
     """The last of ``refreshes`` local refreshes, on ``date``.
 
     The rows of ``nodes`` nodes were recomputed; the others date from the full build on ``since``,
-    from the graph named ``graph``. Of these, ``checked`` were compared with recomputed rows: the
-    fraction ``differ`` has a different top ten, and scores differ by at most ``largest_difference``
-    (``index/layouts/rows/local.py``).
+    from the graph named ``graph``. Of the others, ``checked`` were compared with recomputed rows: a
+    fraction ``differ`` of them has a different top ten, and scores differ by at most
+    ``largest_difference`` (``index/layouts/rows/local.py``).
     """
 
     refreshes: int

@@ -3,7 +3,7 @@
     adamic_adar_index           sum of 1 / log(degree(w)) over common neighbors w
     resource_allocation_index   sum of 1 / degree(w)
     common_neighbor_centrality  alpha * |common| + (1 - alpha) * n / distance(u, v)
-    simrank_similarity          s <- c A' s A with ones on the diagonal, A of column sums 1
+    simrank_similarity          s <- c A' s A, with ones on the diagonal; A has column sums of 1
 
 The common neighbors of u and v exclude u and v, and a self-loop counts twice in a degree. Without
 ``ebunch``, results cover all unlinked pairs, in NetworkX's order. SimRank iterates over all pairs,
@@ -55,8 +55,8 @@ def resource_allocation_index(G: BackendGraph, ebunch: Any = None) -> Scored:
 def adamic_adar_index(G: BackendGraph, ebunch: Any = None) -> Scored:
     """See :func:`networkx.adamic_adar_index`.
 
-    As there, iteration raises :class:`ZeroDivisionError` at a common neighbor of degree 1, which
-    only a pair (u, u) can have.
+    As in NetworkX, iteration raises :class:`ZeroDivisionError` at a common neighbor of degree 1,
+    which only a pair (u, u) can have.
     """
     worth = 1 / np.log(np.maximum(G.degrees, 2))
     worth[G.degrees < 2] = np.inf
@@ -96,7 +96,7 @@ def common_neighbor_centrality(G: BackendGraph, ebunch: Any = None, alpha: float
 
 
 def _distances_in(graph: BackendGraph) -> Callable[[Ids, Ids], NDArray[np.float64]]:
-    """Return a function from pairs to distances; without a path, infinity."""
+    """Return a function from pairs to distances, which are infinite without a path."""
     from cocite.kernels.networks import reachable
 
     rows = graph.ins
@@ -162,7 +162,7 @@ def _unlinked(graph: BackendGraph) -> Iterator[Pair]:
 
 
 _SIMRANK_PIECE, _DENSE = 1 << 22, 0.1
-"""Number of scores compared at a time; fraction of links above which dense products are faster."""
+"""Number of scores compared at a time; density of links above which dense products are faster."""
 Matrix = NDArray[np.float64]
 
 

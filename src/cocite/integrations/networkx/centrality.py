@@ -1,6 +1,6 @@
 """NetworkX's PageRank, eigenvector and Katz centrality, HITS, BiRank and graph matrices.
 
-    pagerank     x <- alpha (x' A + dangling mass * d) + (1 - alpha) p        A of row sums 1
+    pagerank     x <- alpha (x' A + dangling mass * d) + (1 - alpha) p        A has row sums of 1
     eigenvector  x <- (x + x' A) / norm
     katz         x <- alpha x' A + beta
 
@@ -185,7 +185,7 @@ def to_scipy_sparse_array(
     cells = G.cells(weight)
     values = np.ones(links.size, np.int64) if cells is None else _inferred(cells[links])
     if not G.is_directed():
-        # NetworkX's order: every link once, all links reversed, then minus self-loops.
+        # NetworkX's order: every link once, all links reversed, then self-loops, negated.
         begins, ends = G.sources[links], G.outs.neighbors[links]
         once, loops = begins <= ends, begins == ends
         if loops.any() and values.dtype == np.bool_:  # NumPy cannot negate bool
@@ -229,7 +229,7 @@ def _places(graph: BackendGraph, nodelist: Any) -> NDArray[np.int64]:
 
 
 def _inferred(cells: NDArray[Any]) -> NDArray[Any]:
-    """Return object cells as NumPy's inferred type."""
+    """Return object cells as an array of the type that NumPy infers."""
     return np.array(cells.tolist()) if cells.dtype == object else cells
 
 

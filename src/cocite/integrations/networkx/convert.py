@@ -4,7 +4,7 @@ NetworkX reuses a converted graph for all functions that need no other attribute
 read ``weight`` without declaring it, so ``weight`` is always converted. Nodes, each node's
 neighbors, and parallel links have the order that ``G.add_edge`` produces.
 
-Conversion takes some 0.2 µs per link per attribute; conversion back creates a dictionary per link.
+Conversion takes some 0.2 µs per link and attribute; conversion back creates a dictionary per link.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def convert_from_nx(
 ) -> BackendGraph:
     """Return a backend graph of a NetworkX graph, with ``weight`` and the requested attributes.
 
-    ``name`` and ``graph_name`` are the called function, and its argument that gets the graph.
+    ``name`` is the called function, and ``graph_name`` is its parameter for the graph.
     """
     if isinstance(graph, BackendGraph):
         return graph
@@ -125,7 +125,7 @@ def _link(graph: BackendGraph, found: Any) -> None:
     directed, before = graph.is_directed(), found._pred if graph.is_directed() else None
     for link, (source, target) in enumerate(zip(sources, targets, strict=True)):
         u, v = nodes[source], nodes[target]
-        back = not directed and target < source  # its row exists already
+        back = not directed and target < source  # the row of ``v`` already has the link
         if not graph.is_multigraph():
             adjacent[u][v] = adjacent[v][u] if back else data[link]
         elif back:
@@ -212,7 +212,7 @@ def linked(
 
 
 def _last(columns: dict[Any, Column], came: Ids, starts: Ids, ends: Ids) -> Ids:
-    """Return each link's last occurrence; fill its missing attributes from earlier ones."""
+    """Return each link's last occurrence; fill in missing attributes from earlier occurrences."""
     last = came[ends - 1]
     for name, column in columns.items():
         missing = column.missing

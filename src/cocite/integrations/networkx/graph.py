@@ -35,7 +35,7 @@ MISSING: Any = _Missing()
 class AdjacencyRows(NamedTuple):
     """Links grouped by one end: ``offsets`` uint64[nodes + 1], ``neighbors`` uint32[links].
 
-    ``links`` int64[links] are positions in the graph, or None if unchanged.
+    ``links`` int64[links] are positions in the graph, or None for the graph's own order.
     """
 
     offsets: NDArray[np.uint64]
@@ -67,7 +67,7 @@ class Column:
 
 
 def column_of(values: list[Any]) -> Column | None:
-    """Return a column of Python objects, some of them ``MISSING``; None if all are."""
+    """Return a column of Python objects; None if all of them are ``MISSING``."""
     missing = None
     kinds = set(map(type, values))
     if _Missing in kinds:
@@ -161,7 +161,7 @@ class BackendGraph:
 
     @property
     def kind(self) -> str:
-        """Return the name of NetworkX's class of such graphs."""
+        """Return the name of the NetworkX class for this kind of graph."""
         return f"{'Multi' * self._multigraph}{'Di' * self._directed}Graph"
 
     def __repr__(self) -> str:
@@ -192,7 +192,7 @@ class BackendGraph:
 
     @cached_property
     def ins(self) -> AdjacencyRows:
-        """Return in-links, each row ascending; if undirected, the sorted rows."""
+        """Return the in-links (if undirected, all links) with each row in ascending order."""
         from cocite.kernels.networks import turn_rows
 
         begins = np.empty(len(self.nodes) + 1, np.uint64)
@@ -226,7 +226,7 @@ class BackendGraph:
         return found if rows is None or rows.links is None else found[rows.links]
 
     def vector(self, values: Any) -> NDArray[np.float64]:
-        """Return a dictionary's values by node, 0 where missing, float64[nodes]."""
+        """Return a dictionary's values in the order of nodes, float64[nodes]; 0 where missing."""
         return np.array([values.get(node, 0) for node in self.nodes], dtype=float)
 
     def by_node(self, values: NDArray[np.float64]) -> dict[Any, float]:

@@ -1,4 +1,4 @@
-"""Backend information, which NetworkX loads on import; so this module imports nothing."""
+"""Backend information, which NetworkX loads on import, so this module imports nothing."""
 
 from __future__ import annotations
 

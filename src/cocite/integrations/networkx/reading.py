@@ -1,7 +1,7 @@
 """Build backend graphs from files and tables, and choose the calls that NetworkX handles.
 
 NetworkX uses these readers with ``backend="cocite"``, or according to its configuration. It first
-calls ``can_run``, then ``should_run`` unless the call gives a backend, and logs their reasons.
+calls ``can_run``, then ``should_run`` unless the call names a backend, and logs their reasons.
 
 A line of text takes some 2 microseconds, or 0.4 if all lines are pairs of integers; a matrix of a
 million links takes 0.2 seconds.
@@ -76,7 +76,7 @@ def read_edgelist(
 
 
 def _pairs(text: Any, comments: str | None, encoding: str) -> Ids | None:
-    """Return the ends of all lines, interleaved, or None unless all are pairs of integers."""
+    """Return the two integers of every line, interleaved, or None if a line has other content."""
     sign = (comments or "").encode()
     if encoding.lower() not in ("utf-8", "utf8", "ascii"):
         return None
@@ -184,7 +184,7 @@ def from_pandas_edgelist(
 def _graph(
     nodes: list[Any], ends: Ids, columns: dict[Any, Column | None], create_using: Any
 ) -> BackendGraph:
-    """Return a graph of links between ``ends``, interleaved."""
+    """Return a graph of links; ``ends`` are their sources and targets, interleaved."""
     directed, multigraph = KINDS[create_using]
     have = {name: column for name, column in columns.items() if column is not None}
     return linked(nodes, ends[::2], ends[1::2], have, directed=directed, multigraph=multigraph)
@@ -192,7 +192,7 @@ def _graph(
 
 OLDEST = (3, 6)
 _SMALL = 2_000
-"""Number of links below which NetworkX is faster than conversion and loading kernels."""
+"""Number of links below which NetworkX is faster than converting and loading kernels."""
 _SMALL_NODES = 100
 """The same limit for SimRank, in nodes, because NetworkX uses a dense matrix there."""
 

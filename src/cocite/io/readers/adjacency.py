@@ -6,8 +6,8 @@
     0   1                                   *edges*.txt.gz: ids of source and target
 
 A node alone on a row has no links. Undirected lists that contain each link once require
-``--undirected``; adjacency lists take a microsecond per name. For web graphs, the vertex file is
-next to the edge file, and ``com.example`` becomes ``example.com``. Reading edges costs as much as
+``--undirected``. Adjacency lists take a microsecond per name. For web graphs, the vertex file is
+next to the edge file, and ``com.example`` becomes ``example.com``. Reading edges takes as long as
 reading text, plus a join. https://commoncrawl.org/web-graphs
 """
 
@@ -90,7 +90,7 @@ _WITHOUT_TITLES = ReadOptions(delimiter="tab", header="no", columns=("1", "2"), 
 
 
 def _read_crawl(job: Job) -> Read:
-    """Read the links of an edge file by name; read a vertex file as nodes only."""
+    """Read an edge file as links between names, or a vertex file as nodes only."""
     nodes = "SELECT name AS a FROM reading.vertices"
     if _is_vertices(job.source):
         _load_vertices(job, [job.source])
@@ -106,7 +106,7 @@ def _read_crawl(job: Job) -> Read:
     for row, a, b in job.run(query):
         what = "a link to or from a missing vertex"
         raise MalformedRow(
-            job.source.label, int(row), what, f"{a} -> {b}", "Are these its vertices?"
+            job.source.label, int(row), what, f"{a} -> {b}", "Are both files from the same graph?"
         )
     rows = (
         "SELECT s.name AS a, t.name AS b FROM reading.edges e JOIN reading.vertices s ON s.id "

@@ -5,7 +5,7 @@ The input is either of these files, or NAME alone. The graph is decoded sequenti
 order; otherwise, nodes are the integers from 0 on.
 
 A link takes 60 nanoseconds to decode (``kernels/bvgraph.py``), and as much again to load. Memory is
-a few MB, plus the longest lists.
+a few MB, plus space for the longest lists.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ class _Decoder:
         self._words = np.frombuffer(padded, ">u8").astype(np.uint64)
 
     def taken(self, *, all_of_it: bool) -> Iterator[tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-        """Yield new links if a buffer is half full or ``all_of_it``."""
+        """Yield new links if a buffer is half full, or if ``all_of_it``."""
         k, state = self.k, self._state
         rows = int(state[k.NEXT] - state[k.FIRST])
         few = state[k.USED] * 2 < self._links.size and rows * 2 < self._begins.size

@@ -2,8 +2,8 @@
 
 A reader returns *relations*: DuckDB queries with the columns ``a`` and ``b``, source and
 destination (only ``a`` for node names), and ``w``, the weight as DOUBLE, if weights are requested.
-Formats that list their nodes have a second relation for these. Temporary tables go into the schema
-``reading``.
+Formats that list their nodes have a second relation for the nodes. Temporary tables go into the
+schema ``reading``.
 
 Names are nonempty UTF-8 without control characters, of at most 65,535 bytes. They are UBIGINT if
 all are canonical integers below 2**64, else text. Invalid rows raise an error, or are counted by
@@ -197,7 +197,7 @@ def split(columns: str | Iterable[str | int]) -> tuple[str, ...]:
 
 
 def bad_row_advice(bad: int, rows: int) -> str:
-    """Return advice on the first bad row: to skip bad rows only if they are few."""
+    """Return advice on the first bad row: to skip such rows if few, else to check the options."""
     if bad * 2 <= rows and bad <= 1 + rows // 10:
         return SKIP_ADVICE
     return (
@@ -267,7 +267,7 @@ class TitleSink:
         self._held: list[tuple[int, str, str]] = []
 
     def add(self, name: str, title: str, late: bool = False) -> None:
-        """Add a title, after all others if ``late``; raises :class:`InputError` if too long."""
+        """Add a title, after others if ``late``; raises :class:`InputError` if it is too long."""
         if self.store is None:
             return
         text = " ".join(_CONTROL.sub(" ", title).split())
@@ -279,7 +279,7 @@ class TitleSink:
             raise InputError(
                 f"the title of {name!r} has {len(encoded):,} bytes; the maximum is {_MOST:,}"
             )
-        # Node names contain no control characters, so this one matches none.
+        # Node names contain no control characters, so a name with one matches no node.
         name = _CONTROL.sub("\x1a", self._called(trimmed(name))).encode("utf-8", "replace").decode()
         place = self._first + self.count + (_LATE if late else 0)
         self._held.append((place, name, encoded.decode()))
@@ -351,8 +351,8 @@ class Found:
     """Report on an input, for the manifest: how it was read, and what it contained.
 
     ``file`` is the input's name in messages. ``rows`` is the number of rows in the relation;
-    ``bad_rows`` counts skipped rows by fault, and ``examples`` are the first of those. ``integers``
-    says whether all names are integers. ``note`` adds details on the ``format``.
+    ``bad_rows`` counts skipped rows by fault, and ``examples`` are the first of them. ``integers``
+    says whether all names are integers. ``note`` adds details about the ``format``.
     """
 
     file: str
@@ -376,7 +376,7 @@ class Found:
         return sum(self.bad_rows.values())
 
     def leave_out(self, kind: str, count: int, examples: Iterable[str]) -> None:
-        """Add ``count`` skipped rows of a ``kind``, and examples up to ``EXAMPLES`` in total."""
+        """Add ``count`` skipped rows of a ``kind``; keep up to ``EXAMPLES`` examples in total."""
         self.bad_rows[kind] = self.bad_rows.get(kind, 0) + count
         self.examples = [*self.examples, *examples][:EXAMPLES]
 
@@ -386,7 +386,7 @@ class Found:
         return f"{self.file}: {how}" if how else self.file
 
     def read_as(self, title: str, note: str = "") -> Found:
-        """Return the report with the same counts for the format ``title``."""
+        """Return a report with the same counts, for the format ``title``."""
         counted = self.file, self.rows, self.bad_rows, self.examples, self.integers
         return Found(*counted, title, note)
 
@@ -397,7 +397,7 @@ class PagesFound(Found):
 
     ``links`` counts links between the pages by tag, ``others`` all other links by target, and
     ``left_out`` skipped files or records by kind. ``files`` counts the files read; ``file`` is the
-    first. ``site`` is a folder's URL; ``format`` is the noun for the pages.
+    first. ``site`` is a folder's URL; ``format`` is what messages call the pages.
     """
 
     pages: int = 0
@@ -451,16 +451,16 @@ class RowBatch(NamedTuple):
 class FormatReader:
     """A format: ``title`` is its name in messages, ``described`` its description in help.
 
-    ``read`` returns the relations and the report on one input. Instead, ``read_many`` yields
-    batches from all files of the format, which keeps the cost per file low. Each batch is loaded
-    before the next is requested; ``job.source`` is the first file. Both raise
+    ``read`` returns the relations and the report of one input. A reader may have ``read_many``
+    instead, which yields batches from all files of the format, so the cost per file is low. Each
+    batch is loaded before the next is requested; ``job.source`` is the first file. Both raise
     :class:`~cocite.errors.MalformedRow` at the first bad row unless bad rows are skipped,
     :class:`~cocite.errors.InputError` for unreadable input, and :class:`~cocite.errors.UsageError`
     for options that do not apply.
 
     A reader that ``streams`` accepts a pipe. A reader with ``together`` reads all inputs of its
     format at once, as ``job.inputs``. ``takes`` lists optional features, such as ``pages`` (limit
-    nodes to a list of pages). ``weights`` and ``columns`` say whether the format can have these.
+    nodes to a list of pages). ``weights`` and ``columns`` say whether the format can have them.
     """
 
     title: str
@@ -492,7 +492,8 @@ class FormatReader:
 def text_lines(job: Job, longest: int, what: str) -> Iterator[tuple[int, str]]:
     """Yield (line number, stripped text) for each nonblank line.
 
-    Raises :class:`InputError` for a line of ``longest`` bytes; messages call a line ``what``.
+    Raises :class:`InputError` for a line of ``longest`` bytes or more, which messages call
+    ``what``.
     """
     with job.source.reading() as (stream, raw):
         number = 0
@@ -510,7 +511,7 @@ def text_lines(job: Job, longest: int, what: str) -> Iterator[tuple[int, str]]:
 
 
 def follow(job: Job, table: str) -> int:
-    """Replace each redirect's target in ``table`` (a, b; a unique) with its final target.
+    """Replace each redirect's target in ``table`` (a, b; a is unique) with its final target.
 
     Circular redirects are deleted; return their number. Each round doubles the distance covered, so
     chains of length n take log2(n) joins. A round that reaches no new end is the last.

@@ -2,11 +2,11 @@
 
 * Delimiter: the first of tab, comma, semicolon, bar and blanks that splits all lines into the same
   number of columns, at least two; for ``.csv``, comma comes first.
-* Header: the first line, if none of its cells is in the rows below and it looks like column names.
-  The selected columns have well-known names; or words, and no numbers, are above columns of
-  numbers; or its words lack a digit, a punctuation mark or a capital that all rows below have.
+* Header: the first line, if none of its cells is in the rows below and it looks like column names:
+  the selected columns have well-known names; or words, and no numbers, are above columns of
+  numbers; or the words lack a digit, a punctuation mark or a capital that all rows below have.
 * Columns: those with well-known names for the ends of links (ignoring case and punctuation), else
-  the first two. Pairs in :data:`_WAYS` distinguish source and target, those in :data:`_SIDES` do
+  the first two. Pairs in :data:`_WAYS` distinguish source and target; those in :data:`_SIDES` do
   not.
 
 Names with blanks look like several columns, and arrows like nodes. Both raise an error that asks
@@ -78,7 +78,7 @@ _ANSWERS = {
     ("node", "rank"): ("output of cocite rank", ""),
     ("node", "hits"): ("output of cocite related-all", ""),
 }
-"""Maps a result's first column names to its description, and its columns to use as links."""
+"""Maps a result's first column names to (description, columns to use as links)."""
 
 
 def answer_in(titles: Sequence[str]) -> str:
@@ -100,8 +100,8 @@ def plain_title(title: str) -> str:
 def ends_of(titles: Sequence[str], sides: tuple[str, str] | None = None) -> tuple[int, int] | None:
     """Return the positions of source and target by name; None if missing or ambiguous.
 
-    Columns named like the ``sides`` of a bipartite table, or like these with ``id`` at the end,
-    have priority.
+    Columns named after the ``sides`` of a bipartite table, with or without a final ``id``, have
+    priority.
     """
     plain = [plain_title(title) for title in titles]
     if sides is not None:
@@ -211,7 +211,7 @@ def columns_note(titles: Sequence[str], weight: str, guessed: bool, unread: str 
 
 _SAMPLE_LINES = 100
 _LEAST_SHAPE = 3
-"""Minimum number of rows for comparing their shape with a header's."""
+"""Minimum number of rows to compare with a header by shape."""
 
 
 _WEIGHTS = _words(
@@ -286,7 +286,7 @@ def guess_delimiter(lines: list[str], wanted: int, comma_first: bool) -> str:
     order = ["tab", "comma", "semicolon", "pipe", "space"]
     if comma_first:
         order = ["comma", "semicolon", "tab", "pipe", "space"]
-    if wanted == 1:  # one name per line, which may have blanks
+    if wanted == 1:  # one name per line; names may contain blanks
         order = order[:1] if comma_first else ["tab"]
     for delimiter in order:
         counts = {_width(line, delimiter) for line in lines}
@@ -336,8 +336,8 @@ def in_doubt(lines: list[str], delimiter: str) -> str:
 def titled_ends(
     rows: list[list[str]], header: str, sides: tuple[str, str] | None = None
 ) -> tuple[int, int] | None:
-    """Return links' ends by column names in the first row, or None; ``header`` is yes, no
-    or auto.
+    """Return the positions of source and target by the column names in the first row, or None;
+    ``header`` is yes, no or auto.
     """
     if not rows or header == "no":
         return None
@@ -353,7 +353,7 @@ def titled_ends(
 
 
 def _of_sides(rows: list[list[str]], ends: tuple[int, int], sides: tuple[str, str] | None) -> bool:
-    """Return whether ``ends`` have the names of ``sides``, which no row below contains."""
+    """Return whether ``ends`` are named after ``sides``, and no row below has these names."""
     titles = {rows[0][i].strip() for i in ends}
     if sides is None or ends_of([rows[0][i] for i in ends], sides) != (0, 1):
         return False

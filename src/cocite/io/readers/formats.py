@@ -26,7 +26,7 @@ from cocite.storage import kind_of
 
 @dataclass(frozen=True)
 class Format:
-    """A format: its name in messages, its sign, and its reader, or advice without one.
+    """A format: its name in messages, its sign, and its reader, or advice if it has none.
 
     In the advice, ``{file}`` is the file, ``{content}`` a command that prints it, and ``{ingest}``
     a command that reads standard input. A format that is not ``sure`` applies only if no option
@@ -119,7 +119,7 @@ FORMATS: tuple[Format, ...] = (
         _NO_LINKS,
     ),
     Format(
-        "text with columns between characters of code 1",
+        "text with columns separated by characters of code 1",
         signs.hive,
         "Replace them with tabs: {content} | tr '\\001' '\\t' | {ingest}",
     ),
@@ -331,7 +331,7 @@ def reader_at(place: str) -> FormatReader:
 
 
 def _filled(advice: str, source: Source) -> str:
-    """Fill a source's file and commands into advice."""
+    """Insert a source's file and commands into advice."""
     file = "FILE" if source.path is None else str(source.path)
     commands = {
         "{file}": file if source.path is None else shlex.quote(file),

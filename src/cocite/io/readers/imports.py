@@ -7,10 +7,10 @@ Nodes are file paths, with module names as titles, and names of npm workspaces. 
 (``ast``), never run; a file of 10 kB takes 1 ms.
 
 An import is resolved to the most specific module of that name, relative to the folder above the
-file's package, the file's own folder, or the root. Failing that, it is the least deep file with
-that module name, unless the standard library has such a module. With ``--keep-external``, other
-imports become nodes, named by their first component. Hidden folders, environments,
-``node_modules`` and symbolic links are skipped.
+file's package, the file's own folder, or the root. Failing that, it is resolved to the least deeply
+nested file with that module name, unless the standard library has such a module. With
+``--keep-external``, other imports become nodes, named by their first component. Hidden folders,
+environments, ``node_modules`` and symbolic links are skipped.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
 Nodes are numbered from 1, like rows and columns. An entry of a symmetric matrix is a link in both
 directions. Rectangular matrices, which have two kinds of nodes, are refused. With column 3 or
-``value`` as weight column, an entry's value is the link's weight.
+``value`` as the weight column, an entry's value is the link's weight.
 
-Uses the kernel for text (``io/readers/text.py``), at the same speed. Boisvert, Pozo, Remington,
-"The Matrix Market exchange formats", NISTIR 5935, 1996.
+The kernel for text (``io/readers/text.py``) reads the entries, as fast as text. Boisvert, Pozo,
+Remington, "The Matrix Market exchange formats", NISTIR 5935, 1996.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cocite.resources import format_least, short_of
 _HEAD = 1 << 20
 _MOST = 2**32 - 1
 _ROW = 16
-"""Bytes per node without links in a graph's arrays."""
+"""Bytes that a node without links takes in a graph's arrays."""
 _BANNER = re.compile(r"%%MatrixMarket\s+matrix\s+(\w+)\s+(\w+)\s+([\w-]+)\s*", re.I)
 _VALUES = {"pattern": 0, "integer": 1, "real": 1, "double": 1, "complex": 2}
 _SYMMETRIES = ("general", "symmetric", "skew-symmetric", "hermitian")
@@ -78,8 +78,8 @@ def _read(job: Job) -> Read:
 
 READER = FormatReader(
     "Matrix Market",
-    "a square matrix in coordinates: a link from each entry's row to its column, both ways if "
-    "symmetric; nodes are numbered from 1; --weight-column value uses the values as weights",
+    "a square matrix in coordinate format: a link from each entry's row to its column, both ways "
+    "if symmetric; nodes are numbered from 1; --weight-column value uses the values as weights",
     _read,
 )
 
@@ -123,12 +123,12 @@ def _sized(source: Source, text: str, line: int, field: str, symmetry: str) -> _
             "kinds of nodes, write an edge list with rows such as user1,item1"
         )
     if rows > _MOST:
-        raise ResourceError(f"{source.label} has {rows:,} rows; a graph can have {_MOST:,} nodes")
+        raise ResourceError(f"{source.label} has {rows:,} rows; the maximum is {_MOST:,}")
     return _MatrixHeader(field, symmetry, line, rows, entries)
 
 
 def _check_rows(job: Job, header: _MatrixHeader) -> None:
-    """Check that rows without entries fit in memory: a small file can claim billions."""
+    """Check that rows without entries fit in memory: a small file can declare billions of rows."""
     need = _ROW * (header.size - 2 * header.entries)
     if need > job.memory:
         raise ResourceError(

@@ -1,6 +1,6 @@
 """Package managers' lock files: a link from each package to the packages it needs.
 
-    poetry.lock, uv.lock, pdm.lock, Cargo.lock     TOML with a [[package]] for each
+    poetry.lock, uv.lock, pdm.lock, Cargo.lock     TOML, one [[package]] per package
     package-lock.json, npm-shrinkwrap.json         npm, versions 1 to 3
     pip inspect                                    the installed packages, as JSON
 
@@ -115,7 +115,7 @@ def _npm_first(package: dict[str, Any]) -> Iterator[tuple[str, list[str]]]:
 
 
 def _installed(packages: list[dict[str, Any]]) -> Iterator[tuple[str, list[str]]]:
-    """Parse pip inspect's PEP 508 texts; skip dependencies of extras, and missing ones."""
+    """Parse pip inspect's PEP 508 texts; skip dependencies of extras, and missing packages."""
     here = {_spelt(package["metadata"]["name"]) for package in packages}
     for package in packages:
         metadata = package["metadata"]

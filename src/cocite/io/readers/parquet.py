@@ -64,7 +64,7 @@ def not_parquet(source: Source, error: Exception) -> InputError:
     what = next((meant for sign, meant in _PARTS if re.search(sign, first, re.I)), "")
     return InputError(
         f"{source.label} cannot be read as Parquet: "
-        f"{what or 'it is damaged, or of another kind'}. Copy it again, or write it again "
+        f"{what or 'it is damaged, or in another format'}. Copy it again, or write it again "
         f"(DuckDB: {first})"
     )
 
@@ -131,7 +131,7 @@ class _Taken(NamedTuple):
         return " OR ".join(each if self.weight is None else [*each, BAD_WEIGHT])
 
     def rows(self, paths: Iterable[str]) -> str:
-        """Return a query of the files' rows, with file, row number, and ``n`` if negative."""
+        """Return a query of the files' rows; ``n`` says whether a row has a negative name."""
         negative = " OR ".join(f"{quoted_column(c)} < 0" for c in self.chosen)
         pairs = [f"{quoted_column(c)} AS {n}" for c, n in zip(self.chosen, self.ends, strict=True)]
         if self.weight is not None:
@@ -150,7 +150,7 @@ class _Taken(NamedTuple):
         examples: list[tuple[int, list[Any]]],
         options: ReadOptions,
     ) -> None:
-        """Raise an error for the ``count`` malformed rows of ``every``, or record them."""
+        """Raise an error for ``count`` malformed rows out of ``every``, or record them."""
         what = "a null, an empty name, a control character, or a name that is too long"
         if self.weight is not None:
             what += ", or a weight that is not a number from 1e-30 to below 1e30"
@@ -215,7 +215,7 @@ def _groups(connection: duckdb.DuckDBPyConnection, sources: Sequence[Source]) ->
 
 
 def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
-    """Scan files with the same schema together; after an error, one by one, to find the file."""
+    """Scan files with the same schema together; after an error, one by one, to find its file."""
     import duckdb
 
     paths = {str(_path(source)): source for source in group}
@@ -230,8 +230,8 @@ def _together(job: Job, group: list[Source]) -> Iterator[RowBatch]:
 
 
 def _checked(job: Job, paths: dict[str, Source], taken: _Taken) -> tuple[str, list[Found]]:
-    """Return a relation over ``paths`` (path -> source) with the same schema, and a report on each
-    file.
+    """Return a relation over files with the same schema (``paths`` maps paths to sources), and a
+    report on each file.
     """
     rows, bad, name = taken.rows(paths), taken.bad, quoted_column(_FILE)
     weight = "" if taken.weight is None else "w"

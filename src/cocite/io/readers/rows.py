@@ -1,4 +1,4 @@
-"""Check the rows of formats without a faster method.
+"""Check the rows of formats that have no faster method.
 
 Rows pass through the kernel that cleans text (``io/readers/text.py``), so the same names are valid
 in all formats, and bad rows are reported in the same way. A row takes about a microsecond; a few
@@ -31,8 +31,8 @@ _BREAKS = str.maketrans(dict.fromkeys("\t\n\r", "\x01"))
 def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
     """Return the relation of ``rows``, and the report, for input in the format ``title``.
 
-    A row is a link's source and destination, followed by the weight as text if weights are
-    requested; or one node name. Messages count rows from 1.
+    A row is one node name, or a link's source and destination, followed by the weight as text if
+    weights are requested. Messages count rows from 1.
     """
     with new_clean_file(job) as out:
         writer = RowWriter(job, out, job.wanted, weighted=bool(job.options.weight), unit="row")

@@ -2,13 +2,13 @@
 
 A cell at XFD1048576, or a cell of a gigabyte in a zip archive of a megabyte, exhausts the memory,
 and calamine then aborts its process. So this script runs in a process of its own
-(``io/readers/spreadsheet.py``), imports nothing of cocite, and limits its address space to
+(``io/readers/spreadsheet.py``), imports nothing from cocite, and limits its address space to
 ``limit`` more bytes (``RLIMIT_AS``, if its current size is known). If a signal ends the process,
 memory was insufficient.
 
-It reads a line of JSON, ``{"path": path, "named": name, "limit": bytes}``. Before the rows, it
-prints lines of JSON: ``{"reading": name}`` before reading a sheet, then ``{"sheet": name}`` for the
-selected one, or ``{"error": kind, "text": ...}``.
+The script reads a line of JSON, ``{"path": path, "named": name, "limit": bytes}``. Before the rows,
+it prints lines of JSON: ``{"reading": name}`` before reading a sheet, then ``{"sheet": name}`` for
+the selected one, or ``{"error": kind, "text": ...}``.
 """
 
 from __future__ import annotations

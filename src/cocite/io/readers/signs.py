@@ -220,7 +220,7 @@ def json_value(beginning: Beginning) -> bool:
 
 
 def node_link(beginning: Beginning) -> bool:
-    """Test for an object with nodes and links; one of both suffices if the rest is cut off."""
+    """Test for an object with nodes and links; one of the two suffices if the rest is cut off."""
     if not beginning.text.lstrip().startswith("{"):
         return False
     keys = ("nodes", "links|edges")
@@ -313,7 +313,7 @@ def lock(beginning: Beginning) -> bool:
 
 
 def common_crawl(beginning: Beginning) -> bool:
-    """Test for a vertex file, or an edge file with a vertex file, by names and rows."""
+    """Test for a vertex file, or an edge file next to a vertex file, by names and rows."""
     path = beginning.path
     if path is None or not beginning.lines:
         return False
@@ -329,8 +329,8 @@ def common_crawl(beginning: Beginning) -> bool:
 def _is_adjacency(beginning: Beginning, separator: str) -> bool:
     """Test for rows of different lengths with distinct first names.
 
-    In addition, all first names must end in a colon, or half of the other names must also be first
-    names, or integers must form rows of at least three different lengths.
+    In addition, all first names must end in a colon, half of the other names must also be first
+    names, or all names must be integers, in rows of at least three different lengths.
     """
     rows = beginning.rows[:1000]
     if separator not in beginning.text:
@@ -341,7 +341,7 @@ def _is_adjacency(beginning: Beginning, separator: str) -> bool:
     lengths = Counter(map(len, cut))
     if len(lengths) < 2 or max(lengths) < 3:
         return False
-    # Links, possibly with more columns or malformed rows, have mostly one length.
+    # Rows of an edge list, even with more columns or bad rows, mostly have one length.
     if lengths[2] * 2 > len(cut) or max(lengths.values()) * 10 > len(cut) * 8:
         return False
     heads = Counter(row[0].strip().rstrip(":") for row in cut)

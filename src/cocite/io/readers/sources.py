@@ -42,7 +42,7 @@ def encoding_of(content: bytes) -> str:
 
 
 def bad_lines(content: bytes, whole: bool, bad: re.Pattern[bytes] | None) -> bool:
-    """Return whether most lines contain the pattern ``bad`` or, if None, are not UTF-8."""
+    """Return whether most lines contain the pattern ``bad`` or, if that is None, are not UTF-8."""
     if not bad.search(content) if bad else is_utf8(content):
         return False  # the usual case, which needs no splitting
     lines = [line for line in re.split(b"\r\n|\n|\r", content) if line.strip()]
@@ -230,11 +230,11 @@ class Beginning:
 
 
 _SIZES = 20
-"""Maximum ratio of a graph's stored size to its file's size."""
+"""Maximum ratio of a graph's stored size to the size of its input file."""
 
 
 class Source:
-    """One input, standard input if ``path`` is None. A pipe is examined and read only once."""
+    """One input; standard input if ``path`` is None. A pipe is examined and read only once."""
 
     def __init__(self, path: Path | None, label: str = "") -> None:
         self.path = path

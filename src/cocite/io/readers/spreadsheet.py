@@ -1,13 +1,13 @@
 """Spreadsheets: the rows of one sheet of an .xlsx, .xlsb, .xls or .ods file.
 
-The sheet is ``--sheet``, or the only one with rows. It is converted to comma-separated text and
-read like text (``io/readers/text.py``), which detects header and columns; malformed rows are
-reported by their number in the sheet.
+The sheet is ``--sheet``, or the only one with rows. It is converted to comma-separated text. The
+reader for text (``io/readers/text.py``) detects header and columns; malformed rows are reported by
+their number in the sheet.
 
-A sheet may claim any size, so it is read in a process with limited memory
+A sheet may declare any size, so it is read in a process with limited memory
 (``io/readers/sheet.py``). The limit is the same as for decompression (``io/readers/sources.py``),
-or ``--memory`` if that is less. Reads 5 million cells per second, with about 130 bytes of memory
-per cell.
+or ``--memory`` if that is less. The speed is 5 million cells per second, with about 130 bytes of
+memory per cell.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ READER = FormatReader(
 
 
 def _begun(job: Job, text: BinaryIO, code: int, most: int) -> str:
-    """Read the lines of JSON before the rows; return the sheet's name, or raise their error."""
+    """Read the lines of JSON above the rows; return the sheet's name, or raise their error."""
     label, name = job.source.label, ""
     for line in text:
         found = json.loads(line)
@@ -77,7 +77,7 @@ def _begun(job: Job, text: BinaryIO, code: int, most: int) -> str:
         )
     where = f"the sheet {name!r} of {label}" if name else label
     raise InputError(
-        f"{where} takes more than {format_size(most)} to read: it has too many cells, or cells "
+        f"{where} takes more than {format_size(most)} of memory: it has too many cells, or cells "
         f"too far apart or too long. The limit is {MOST_RATIO} times the file's size, but at "
         f"least {format_size(ALWAYS_UNPACKED)} and at most --memory. If you trust the file, save "
         "the sheet as CSV, and pass that file"
@@ -85,7 +85,7 @@ def _begun(job: Job, text: BinaryIO, code: int, most: int) -> str:
 
 
 def run_script(script: str, out: int | BinaryIO = subprocess.PIPE) -> subprocess.Popen[bytes]:
-    """Start one of this package's scripts in a process of its own, with the same import path."""
+    """Start one of this package's scripts in its own process, with the same import path."""
     paths = os.pathsep.join(path for path in sys.path if path)
     return subprocess.Popen(
         [sys.executable, "-P", script],

@@ -46,12 +46,12 @@ _SHOWN = 10
 _CURSOR = "cocite"
 _EXAMPLE = "select source, target from links"
 _QUOTED = re.compile(r"""'((?:[^']|'')*)'|"((?:[^"]|"")*)"|([^\s'"(),;]*\.[^\s'"(),;]*)""")
-_ONE = "--sql (sql=...) is one query that reads, such as"
+_ONE = "--sql (sql=...) must be one query that only reads, such as"
 _LINKS = "Choose a table, or pass a query: --table NAME, or --sql 'select source, target from ...'"
 
 
 class SqlSource(Source):
-    """A query of the database ``address``, or of files if None; DuckDB may use ``memory`` bytes."""
+    """A query of the database ``address`` (None for files); DuckDB may use ``memory`` bytes."""
 
     def __init__(self, address: Address | None, sql: str, memory: int) -> None:
         label = "the query"  # queries and addresses may contain passwords
@@ -127,7 +127,7 @@ def _result(job: Job) -> Path:
 def _files_of(query: str) -> Iterator[str]:
     """Yield the files that a query may open: all quoted texts, and words with a dot.
 
-    Each is as written, absolute, and resolved; folders end in a slash.
+    Each is yielded as written, as an absolute path, and resolved; folders end in a slash.
     """
     for text, name, word in _QUOTED.findall(query):
         path = text.replace("''", "'") or name.replace('""', '"') or word
@@ -179,7 +179,7 @@ def _table_query(connection: Any, address: Address, hint: str) -> str:
 def _columns_query(
     connection: Any, address: Address, hint: str, choose: Callable[[list[str]], Sequence[int]]
 ) -> tuple[str, list[str]]:
-    """Return a query for the columns that ``choose`` selects by name, and the names."""
+    """Return a query for the columns that ``choose`` selects by name, and their names."""
     query = _table_query(connection, address, hint)
     with reported(address):
         described = connection.execute(f"{query} LIMIT 0").description
@@ -191,7 +191,7 @@ def _columns_query(
 def table_rows(
     source: SqlSource, choose: Callable[[list[str]], tuple[int, int]]
 ) -> Iterator[tuple[str | None, str | None]]:
-    """Yield (name, title) for each row of a table, None if missing.
+    """Yield (name, title) for each row of a table, with None for missing values.
 
     ``choose`` maps the column names to the positions of the name and title columns. Raises
     :class:`InputError`, :class:`~cocite.errors.UsageError`.

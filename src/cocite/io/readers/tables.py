@@ -7,7 +7,7 @@ detected as for links, but a first row that contains a node's name is not a head
 a column or a label is malformed; for titles, a row wider than the first is malformed, too. Texts
 may also be a folder or a tar archive, with one file per node.
 
-Reading takes one pass, with one row or text in memory at a time, of at most 32 Mi characters.
+Reading takes one pass, with one row or text (up to 32 Mi characters) in memory at a time.
 """
 
 from __future__ import annotations
@@ -215,7 +215,7 @@ class NameTable:
             raise InputError(
                 f"{self.file}: {bad:,} of {bad + self.rows:,} rows are bad, more than half, such "
                 f"as {self.examples[0]}: this may not be a table of {self.form.what}, or may need "
-                f"other options ({self.form.flags}). To omit them anyway: --bad-rows all "
+                f"other options ({self.form.flags}). To skip all bad rows: --bad-rows all "
                 "(bad_rows='all')"
             )
 
@@ -442,7 +442,7 @@ def _text_of(column: str) -> str:
 
 
 def _bounded_text(column: str, most: int) -> str:
-    """Return an SQL expression for a column as text that fails for values that are too long."""
+    """Return an SQL expression that casts a column to text, and fails for overlong values."""
     text = _text_of(column)
     long = f"a value of more than {most:,} bytes"
     return f"CASE WHEN strlen({text}) > {most} THEN error('{long}') ELSE {text} END"

@@ -167,7 +167,7 @@ class Cleaner:
     """One pass over one text; after :meth:`decide`, ``sampled`` contains the first rows' fields."""
 
     unit = "line"
-    as_written = True  # rows of the input, with decimal commas in weights
+    as_written = True  # rows are from the input, and weights may have decimal commas
     _to_do = ""
 
     def __init__(self, source: Source, wanted: int, options: ReadOptions) -> None:
@@ -182,7 +182,7 @@ class Cleaner:
         self._bad = np.zeros((EXAMPLES, kernels.BAD_FIELDS), np.int64)
         self._long_lines = 0
         self._skip = 0
-        self._first_row = 0  # its line, unless it is a header
+        self._first_row = 0  # the first row's line number; 0 if it is a header
         self.sampled: list[list[str]] = []
         self.found = TextInput(source.label)
 
@@ -238,7 +238,7 @@ class Cleaner:
                 what = f"the weight of a link, {self.options.weight!r}, is missing, or is not a "
                 what += "number from 1e-30 to below 1e30"
                 advice = f"{SKIP_ADVICE}. If weights have another name: --weight-column NAME "
-                advice += "(weight_column=...); without it links have no weights"
+                advice += "(weight_column=...); without it, links have no weights"
             elif reason == self._k.NO_WEIGHT:
                 comma = self.found.delimiter != "comma" and "," in content
                 advice = "Weights have a decimal point, as in 0.5" if comma else ""

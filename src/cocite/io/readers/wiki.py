@@ -5,7 +5,7 @@ final target. A page is named by its title with underscores, preceded by its nam
 (``Category:Birds``) unless that is the main namespace. Links to missing pages, and to redirects
 that are broken, circular or lead to another wiki, are counted.
 
-Other files of a dump are found by their names (``enwiki-page.sql.gz``) next to the given ones.
+Other files of a dump are found by their names (``enwiki-page.sql.gz``) next to the input files.
 Tables may have a prefix (``wiki_page``). Statements begin at the start of a line. Parsing takes 3
 ns per decompressed byte (``kernels/sql_rows.py``) and memory for two chunks of 4 MiB; DuckDB joins
 the tables. https://www.mediawiki.org/wiki/Manual:Database_layout
@@ -73,7 +73,7 @@ _NAME = re.compile(rb"\w+")
 
 
 class Dump:
-    """Writes the rows of a dump's tables to ``outs``, by table name.
+    """Writes the rows of a dump's tables to ``outs``, a mapping of table names to files.
 
     ``columns`` and ``rows`` contain each table's columns and number of rows. Bad rows are counted
     in ``found``, or raise an error with ``stop``.
@@ -107,8 +107,8 @@ class Dump:
                     self._run(statement, created)
         except unpack_errors() as error:
             raise InputError(
-                f"{source.label} cannot be read beyond line {self._line:,}, as it is truncated or "
-                f"damaged: {error}"
+                f"{source.label} cannot be read beyond line {self._line:,}: it is truncated or "
+                f"damaged ({error})"
             ) from error
 
     def _statement(self) -> re.Match[bytes] | None:
@@ -278,7 +278,7 @@ class _Wiki:
         return column in self._dump.columns.get(table, ())
 
     def _extra(self, table: str) -> Source | None:
-        """Return a table's file, None if optional; raises :class:`InputError` if missing."""
+        """Return a table's file; None for a missing optional table. Raises :class:`InputError`."""
         tried: list[Path] = []
         for path in (source.path for source in self._sources if source.path is not None):
             matches = list(_TABLE.finditer(path.name))
@@ -286,7 +286,7 @@ class _Wiki:
                 stem = path.name[: matches[-1].start()] + table
                 tried += [path.with_name(stem + ending) for ending in _ENDINGS]
         found = next((path for path in tried if path.is_file()), None)
-        # A file that was given has been read, and lacks the table.
+        # An input file has already been read, and lacks the table.
         if found is None or found in [source.path for source in self._sources]:
             if table == "linktarget" and self._has("pagelinks", "pl_title"):
                 return None

@@ -148,10 +148,10 @@ def _name_at(url: str) -> str:
 
 
 def write_numbers(target: Target, names: Names, **columns: NDArray[np.float64]) -> None:
-    """Write numbers per node as a table or an array, which may exceed memory.
+    """Write numbers per node, which may exceed memory, as a table or an array.
 
-    A table has the columns ``node`` and ``columns``. An array is indexed by id, [nodes] or, for
-    several columns, [columns, nodes].
+    A table has the columns ``node`` and ``columns``. An array has the shape [nodes] or, for several
+    columns, [columns, nodes].
     """
     first, *others = columns.values()
     if isinstance(target, FileTarget) and target.is_array:

@@ -1,7 +1,7 @@
 """Destinations of tables: a file, local or at a URL, or an SQLite, DuckDB or PostgreSQL table.
 
-So that errors appear early, a target is tried without rows before any other work. Each write is one
-transaction: rows go into a temporary table, which replaces the old one at the end. An existing
+To detect errors early, a write without rows is tried before any other work. Each write is one
+transaction: rows go into a temporary table, which replaces the old table at the end. An existing
 table is replaced (``overwrite``), extended (``append``), or refused; a view is always refused. A
 replaced table loses its indexes and permissions; if a view depends on the table, the write fails. A
 new table gets an index on its column ``node``, except in DuckDB, which scans columns.
@@ -52,7 +52,7 @@ class FileTarget:
 
     @property
     def label(self) -> str:
-        """Return the path, or the URL without password."""
+        """Return the path, or the URL without its password."""
         return str(self.path) if self.url is None else bare(self.url)
 
     @property
@@ -138,9 +138,9 @@ class Dialect(ABC):
     """A connection in a transaction, which is rolled back on closing unless committed."""
 
     memory: ClassVar[int]
-    """Bytes that the driver takes."""
+    """Memory of the driver, in bytes."""
     types: ClassVar[dict[str, str]] = {}
-    """Maps DuckDB's column types to this database's, where they differ."""
+    """Maps DuckDB's column types to those of this database, where they differ."""
     begins: ClassVar[tuple[str, ...]] = ("BEGIN",)
 
     def __init__(self, connection: Any) -> None:
@@ -197,7 +197,7 @@ class _SQLite(Dialect):
         return TablePlace(schema or "main", name if row is None else row[1], kind)
 
     def index(self, place: TablePlace, column: str) -> None:
-        """Create an index named after table and column, with a suffix if that name exists."""
+        """Create an index named after the table and column, with a suffix if that name exists."""
         name = f"{place.name}_{column}"
         if self._found(place.schema, name).kind:
             name += f"_{secrets.token_hex(4)}"
@@ -295,12 +295,12 @@ class DatabaseTarget:
 
     @property
     def label(self) -> str:
-        """Return the address, without password."""
+        """Return the address without its password."""
         return f"{self.address.label}#{self.address.table}"
 
     @property
     def plain(self) -> str:
-        """Return a name for the table that is valid as a file name."""
+        """Return the table's name in a form that is valid as a file name."""
         table = re.sub(r"[^\w.-]", "_", self.address.table)
         if self.address.is_file:
             return f"{Path(self.address.place).name}#{table}"
@@ -416,7 +416,7 @@ def database_target(
     address = address_of(to, files=True)
     if not address.table:
         raise UsageError(
-            f"{address.label} has no table: add it after a #, as in sqlite:///site.db#related"
+            f"{address.label} has no table: add one after a #, as in sqlite:///site.db#related"
         )
     found = DatabaseTarget(address, overwrite, append)
     if types is not None or not append:

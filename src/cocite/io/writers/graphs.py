@@ -6,7 +6,7 @@ XML cannot represent some characters (most below U+0020, surrogates, U+FFFE, U+F
 cannot represent control characters and surrogates. These are escaped visibly, as in ``\u0007``.
 
 Some programs require nodes before links, so links are stored in an unnamed temporary file until
-all nodes are written. Writing needs a byte of memory per node, and a chunk.
+all nodes are written. Writing needs memory for a chunk, and a byte per node.
 http://graphml.graphdrawing.org/specification.html, https://gexf.net/schema.html,
 https://graphviz.org/doc/info/lang.html
 """
@@ -224,7 +224,7 @@ def _directed(shape: GraphShape) -> str:
 
 
 def _each(form: str, facts: Facts) -> str:
-    """Return ``form`` for each name ``{t}`` and value ``{v}``."""
+    """Return ``form``, filled in for each name ``{t}`` and value ``{v}``."""
     return "".join(form.format(t=_text(title), v=_text(value)) for title, value in facts.items())
 
 

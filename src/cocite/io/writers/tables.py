@@ -1,9 +1,9 @@
 """Tables and arrays as files: Parquet, CSV, TSV, JSON lines, Arrow IPC, and NumPy's ``.npy``.
 
 DuckDB writes ``.parquet``, ``.csv`` and ``.tsv`` out of core, with a second copy of the rows next
-to the file. The other formats need constant memory: ``.jsonl`` has one object per row, ``.arrow``
-uncompressed batches, which can be mapped. Missing values are null. A float32 is written as the
-shortest decimal that reads back as the same float32.
+to the file. The other formats need constant memory: ``.jsonl`` has one object per row, and
+``.arrow`` has uncompressed batches, which can be memory-mapped. Missing values are null. A float32
+is written as the shortest decimal that reads back as the same float32.
 
 The ``safe`` form of CSV and TSV prevents spreadsheets from reading texts as formulas: an apostrophe
 precedes texts that begin with one of ``= + - @``, their full-width forms, a tab, or a line break.
@@ -100,7 +100,7 @@ _MEMORY = 150 << 20
 
 
 def _write(how: str, safe: bool, target: Path, pieces: Iterable[Columns], types: Types) -> None:
-    """Write using DuckDB; ``how`` is COPY's options, and ``safe`` escapes formulas."""
+    """Write using DuckDB; ``how`` has the options of COPY, and ``safe`` escapes formulas."""
     import duckdb
 
     name = literal(str(target.absolute()))
@@ -149,7 +149,7 @@ def staged(path: Path, pieces: Iterable[Columns], types: Types, *files: Path) ->
 
 
 def _is_empty(column: NDArray[Any]) -> bool:
-    """Return whether an object column has only None, on which DuckDB before 2.0 fails."""
+    """Return whether an object column has only None; DuckDB before 2.0 fails on such a column."""
     return column.dtype == object and not any(value is not None for value in column)
 
 
@@ -163,7 +163,7 @@ def _cell(how: str, safe: bool, piece: Columns, types: Types, first: bool) -> by
 
 
 def _table(title: str, how: str, *, text: bool = True, safe: bool = False) -> TableFile:
-    """Return a format; one of text can be streamed, and has a ``safe`` form."""
+    """Return a format; a ``text`` format can be streamed, and has a ``safe`` form."""
     plain = TableFile(title, partial(_write, how, safe), _MEMORY, twice=True)
     if not text:
         return plain

@@ -174,7 +174,7 @@ def _each(called: Callable[[Ids], Sequence[str | None]], ids: Ids) -> NDArray[An
 
 
 def _compare(index: Searcher) -> None:
-    """Verify all checksums, excluding damaged shards; raises :class:`Damaged` for other files."""
+    """Verify all checksums, and exclude damaged shards; raises :class:`Damaged` for other files."""
     store = index.stored.store
     for name in store.manifest.files:
         try:
@@ -264,7 +264,7 @@ def estimate(work: Work, output: Output, kept: PieceRecord, progress: Progress) 
                     break
         return found
 
-    # After the warm-up, query strata in an order that soon covers the range: time may run out.
+    # Time may run out, so after the warm-up, query strata in an order that soon covers the range.
     answer([runs[0][:_FIRST]] if runs else [])
     began = time.monotonic()
     pieces = answer(_far_to_near([runs[0][_FIRST:], *runs[1:]] if runs else []))

@@ -114,8 +114,8 @@ class FolderOutput(Output):
         count, size = _counted(inside)
         if count != facts["nodes"]:
             raise StoreError(
-                f"{path}: {count:,} files were written for {facts['nodes']:,} nodes, as this disk "
-                "treats names such as A and a as equal. Choose another disk"
+                f"{path}: {count:,} files were written for {facts['nodes']:,} nodes, because this "
+                "disk treats names such as A and a as equal. Choose another disk"
             )
         document = {"cocite": _KIND, **facts, "levels": levels, "urls": urls}
         content = json.dumps(document, indent=1, ensure_ascii=False).encode(

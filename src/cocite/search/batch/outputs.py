@@ -44,8 +44,8 @@ def chosen_output(
     append: bool = False,
     safe: bool = False,
 ) -> tuple[Output, Path]:
-    """Return the writer for ``output`` or a database table, and the path of unfinished work, beside
-    the output or, for a server, the ``index``. Raises :class:`UsageError`.
+    """Return the writer for ``output`` or a database table, and the path of unfinished work:
+    beside the output or, for a server, beside the ``index``. Raises :class:`UsageError`.
     """
     if to is None:
         if output is None:
@@ -155,7 +155,9 @@ class _GraphOutput(_FileOutput):
         about = ""
         if facts:
             measure = facts.get("made", {}).get("measure")
-            about = f"the {facts['k']} pages nearest to each of {facts['nodes']:,}, by {measure}"
+            about = (
+                f"the {facts['k']} pages nearest to each of {facts['nodes']:,} pages, by {measure}"
+            )
         titles = {"title": "string"} if empty.titles is not None else {}
         self._writer.write(path, map(_piece, pages), GraphShape(titles, _LINK, about))
 

@@ -102,7 +102,7 @@ class Output(ABC):
     def check(self, path: Path, overwrite: bool) -> Path:
         """Check and return the path; raises :class:`~cocite.errors.OutputExists`."""
 
-    def expect(self, pages: OutputPages) -> None:  # noqa: B027 - most take any
+    def expect(self, pages: OutputPages) -> None:  # noqa: B027 - most accept any types
         """Check, before any query, that pages of these types can be written."""
 
     @abstractmethod
@@ -118,7 +118,7 @@ class Output(ABC):
 
     @abstractmethod
     def trial(self, pages: list[OutputPages], scratch: Path) -> int:
-        """Write some pages into a scratch directory, or roll back; return the number of bytes."""
+        """Write some pages to a scratch directory, or roll back; return the number of bytes."""
 
     def text(self, pages: OutputPages, first: bool) -> bytes:
         """Format pages as text, with a header if they are the ``first``."""

@@ -4,7 +4,7 @@
     size       the number of nodes, uint32
     counts     the number of hits of each node, uint32[size]
     rows       all hits, node by node: the id, then as float64 the score, its standard error,
-               and with intervals low and high; 5 words of 32 bits, or 9
+               and, with intervals, low and high; 5 words of 32 bits, or 9
 
 A piece may end anywhere, so that a worker returns results every few seconds. The division into
 pieces does not affect the output. Opening a journal costs one pass; reading rows takes 12 bytes per

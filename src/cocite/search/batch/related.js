@@ -3,12 +3,12 @@
      <script src="/related/related.js" data-node="NAME" async></script>       files of --output-format site
      <script src="https://SERVER/embed.js" data-node="NAME" async></script>   cocite serve --allow-origin
 
-   data-node   the page; without it the page itself, by its URL or its path in the site
-   data-k      how many, 10 by default          data-title  the heading, "Related pages" by default
+   data-node   the page; by default the current page, by its URL or its path in the site
+   data-k      the number, 10 by default        data-title  the heading, "Related pages" by default
    data-index  which index of a server          data-link   target of names that are not URLs: a URL
                                                             with {} for the name
    data-site   the URL of the site's root, where pages are named by their paths in the site;
-               with files it is the folder above theirs, unless it is given
+               for files, the default is the folder above theirs
    data-from   the folder of the files, if the script is elsewhere
 
    It makes <nav class="cocite-related"><h2>..</h2><ul><li><a>..</a></li></ul></nav>, and nothing if

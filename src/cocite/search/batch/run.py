@@ -3,9 +3,9 @@
 Workers return a piece every few seconds (``search/batch/pieces.py``). Pieces are appended to a
 journal in ``<output>.building``, beside a plan that records everything they depend on; a run with
 the same plan computes only missing pieces. One thread then writes all hits in the order of the
-nodes, so equal rows give equal bytes. If a damaged shard is detected, the batch restarts without
-the shard. On a cluster, machines open the index under a common path and query ranges of nodes;
-other machines repeat the ranges of a lost machine.
+nodes, so the same rows give the same bytes. If a damaged shard is detected, the batch restarts
+without the shard. On a cluster, machines open the index under a common path and query ranges of
+nodes; other machines repeat the ranges of a lost machine.
 
 A batch needs 44 bytes of memory per node per thread, a piece per thread, and 24 bytes per queried
 node. On disk, a row takes 20 bytes, 36 with intervals; the output may temporarily take twice its
@@ -88,8 +88,8 @@ def related_all(
     k
         The maximum number of hits per node.
     cluster
-        Query on a cluster, whose machines open the index under the same path: ``"local:4"``,
-        ``"HOST:PORT"`` of the head node, or ``"auto"``. ``threads`` then applies to each task; the
+        Query on a cluster: ``"local:4"``, ``"HOST:PORT"`` of the head node, or ``"auto"``. All
+        machines must find the index under the same path. ``threads`` then applies to each task; the
         default is the number of cores of the smallest machine. Requires the extra ``cluster``.
     progress
         Called with (stage, done, total): ``"relating"`` in nodes, then ``"writing"`` in rows.
@@ -131,7 +131,7 @@ class Batch:
         In CSV and TSV, put an apostrophe before names and titles that a spreadsheet would read as
         formulas.
     restart
-        Discard an unfinished batch with other settings.
+        Discard an unfinished batch instead of resuming it.
     machines
         Cluster machines that compute the hits instead of this one.
     intervals
@@ -293,7 +293,7 @@ class Batch:
     # -- the output --------------------------------------------------------------------
 
     def _write(self, progress: Progress) -> tuple[int, int, int | None]:
-        """Write all rows in node order; count rows, nodes without rows, and bytes."""
+        """Write all rows in node order; return counts of rows, nodes without rows, and bytes."""
         rows = self.kept.rows()
         total, done = int(rows.counts.sum()), 0
 
@@ -457,7 +457,7 @@ class HitStream:
     """A batch that writes to a stream: ``HitStream(index, k, kind="csv").run(file)``. The options
     are those of :class:`Batch`.
 
-    Nodes are queried in the given order. Nothing is stored, so a stream cannot resume.
+    Nodes are queried in the given order. Nothing is stored, so a stream cannot be resumed.
 
     Raises
     ------
@@ -509,6 +509,6 @@ class HitStream:
             with closing(self.work.pieces([range(nodes)], first)) as found:
                 pieces = list(found)
         except DamagedShard as damaged:
-            damaged.add_note("Or write to a file, which omits the damaged shard")
+            damaged.add_note("Or write to a file: the batch then omits the damaged shard")
             raise
         return self.work.pages(rows_of(pieces, nodes, self.work.words), slice(nodes), first)

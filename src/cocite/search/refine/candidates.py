@@ -2,9 +2,9 @@
 
 The best max(100, 4 k) hits of the index are candidates. Each round doubles the number of samples. A
 sample is determined by its number, so samples that the index lacks can be drawn for the candidates
-alone. A candidate is dropped when its interval lies below those of k others. Rounds end when k
-candidates are left, all intervals are narrow enough, or ``MOST_SAMPLES`` are drawn. Intervals use
-equal stakes and hold jointly, over all nodes and rounds. A sample takes about 0.1 ms.
+alone. A candidate is dropped when its interval lies below the intervals of k others. Rounds end
+when k candidates are left, all intervals are narrow enough, or ``MOST_SAMPLES`` are drawn.
+Intervals use equal stakes and hold jointly, over all nodes and rounds. A sample takes about 0.1 ms.
 
 Parts without samples are added unchanged. SimRank and XJaccard are computed without samples instead
 (``search/refine/linear.py``).
@@ -120,8 +120,8 @@ def most_of(stored: StoredIndex, settings: WholeSettings) -> float:
 
 
 def decay_of(part: StoredPart, settings: WholeSettings) -> float:
-    """Return a part's decay; raises :class:`UsageError` for meeting weights, which have no
-    linearized form.
+    """Return a part's decay; raises :class:`UsageError` for meeting weights other than the
+    default, because they have no linearized form.
     """
     own = part.ask_settings(settings)
     if own[MEETING_WEIGHT] != MEETING_WEIGHT.default:
@@ -187,7 +187,7 @@ class CandidateRefiner(Refiner):
 
 
 def shared_confidence(confidence: float, tests: int) -> float:
-    """Return the confidence per interval for which all hold jointly with ``confidence``."""
+    """Return the confidence that each interval needs for all to hold with ``confidence``."""
     return min(1 - 1e-15, 1 - (1 - confidence) / max(1, tests))
 
 
@@ -232,7 +232,7 @@ class SampleRefiner(CandidateRefiner):
     def _settled(
         self, node: int, ids: Ids, k: int | None, settings: WholeSettings, level: Level
     ) -> Refined:
-        """Draw rounds of samples until the order is settled or the error small enough."""
+        """Draw rounds of samples until the order is settled or the error is small enough."""
         held = self._stored.freshness.newest
         samples, first = len(held), held.start
         counts = tuple(_counts(reader, node, ids, held) for reader in self._sampled)
@@ -308,8 +308,8 @@ class SampleRefiner(CandidateRefiner):
     def _held(
         self, still: _Candidates, samples: int, settings: WholeSettings, confidence: float
     ) -> tuple[Floats, Floats]:
-        """Return interval ends for the weighted sum of walk parts: the mean over the samples of all
-        parts, of a value times the part's weight and the number of parts.
+        """Return interval ends for the weighted sum of walk parts. The sum is the mean, over all
+        samples of all parts, of value * weight of the part * number of parts.
         """
         parts = len(self._sampled)
         values, most, counts, spans = [], [], [], []

@@ -8,8 +8,8 @@ score, and the diagonal D is off by a factor between 1 + low and 1 + high (``eng
 Therefore found / (1 + high) <= s(u, v) <= (found + bound) / (1 + low) always holds. Thresholds are
 lowered until the bound is small enough or the next run would read too many links. An index built
 with ``refine`` stores the diagonal; otherwise the first query computes it. For XJaccard,
-neighborhoods are counted exactly, candidate by candidate, up to a limit on links read. A link read
-takes 2 to 4 ns.
+neighborhoods are counted exactly, candidate by candidate, up to a limit on links read. Reading a
+link takes 2 to 4 ns.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.3.
 """
 
@@ -78,8 +78,8 @@ class Linear:
     def add_row(
         self, node: int, target: float, most_links: int, weight: float, scratch: QueryScratch
     ) -> float:
-        """Add all nodes' scores for ``node``, times ``weight``, to the totals; return what may be
-        missing from a score, at most ``target`` if ``most_links`` links suffice.
+        """Add the scores of all nodes with ``node``, times ``weight``, to the totals. Return what
+        may be missing from a score: at most ``target`` if ``most_links`` links suffice.
         """
         from cocite.kernels import linear
 
@@ -264,7 +264,7 @@ class NeighborhoodRefiner(CandidateRefiner):
     def _settled(
         self, node: int, ids: Ids, k: int | None, settings: WholeSettings, level: Level
     ) -> Refined:
-        """Return all candidates, with exact scores up to the limit on links."""
+        """Return all candidates, with exact scores until the limit on links is reached."""
         grains = self._exact(node, ids, settings)
         variances, spread = np.zeros(ids.size), np.zeros((2, 2, ids.size))
         tests = self._stored.nodes * len(self._sampled)
@@ -298,7 +298,7 @@ class NeighborhoodRefiner(CandidateRefiner):
 
     def _coefficients(self, reader: MatchReader, node: int, ids: list[int], most: int) -> Floats:
         """Return float64[h, length]: the coefficients J_k with each candidate (a node id of the
-        graph); NaN beyond the limit on links.
+        graph); NaN once the limit on links is reached.
         """
         from cocite.kernels.push import TOO_MANY, reachable
 
@@ -327,7 +327,7 @@ class NeighborhoodRefiner(CandidateRefiner):
 
 
 def refiner_for(scorer: Scorer, graph: GivenGraph, means: Resources) -> Refiner | None:
-    """Return the refiner, None if no part is sampled; raises :class:`UsageError`."""
+    """Return the refiner, or None if no part is sampled; raises :class:`UsageError`."""
     stored, sampled = scorer.stored, scorer.sampled
     if all(part.plan.linearized for part in stored.parts):
         kind = LinearRefiner if stored.wanted is None else SelectedRefiner

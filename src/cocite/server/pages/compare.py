@@ -62,7 +62,7 @@ async def compare(service: Service, request: Request) -> Response:
     left = await _side(service, first)
     if not given and index == left.asking.name and first.get("order") is None:
         linked = view.about_of(left.asking.index, str(left.document.nodes[0]))["links"]
-        asked = [("order", "score*pagerank")] if linked else []  # avoid comparing it with itself
+        asked = [("order", "score*pagerank")] if linked else []  # do not compare a list with itself
     second = replace(first, why=None, others=(("index", index), *others, *asked))
     right = await _side(service, second)
     body = await service.done(partial(_render, service, left, right), pushing=False, adapts=False)

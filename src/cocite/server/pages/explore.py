@@ -1,7 +1,7 @@
 """Web pages: the list at ``/``, reasons, drafts, the map, ``/embed`` and ``/docs``.
 
 Pages use the values and limits of the API. The list is a normal query, whose time counts toward the
-load. The map takes a query per page on it, so it is a separate request; its lines are omitted while
+load. The map takes a query per page shown, so it is a separate request; its lines are omitted while
 answers use fewer samples. Rendering a page takes about 3 ms.
 
     <iframe src="https://SERVER/embed?node=NAME"></iframe>             needs --frame-ancestors
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 _UNCOUNTED = ("refine", "target_error", "min_confidence", "total")
-"""Options with which the page does not request the total."""
+"""With any of these options, the page does not request the total."""
 _WHY = ("aggregate", "side", *SETTINGS)
 _LIKE = 20
 """Number of similar names shown for an unknown one."""

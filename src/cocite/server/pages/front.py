@@ -1,6 +1,6 @@
 """The front page: search, indexes, and nodes to start from, each with a small map.
 
-Up to 32 candidates are nodes with medium in-degrees. The first start is the candidate with the
+The candidates are up to 32 nodes with medium in-degrees. The first start is the candidate with the
 clearest groups; each next start is the candidate least similar to those chosen. Starts are computed
 once per index generation, in the background, while the page's script polls for them. Maps are
 computed one at a time, so that queries can run in between.
@@ -186,8 +186,8 @@ def drawing(spots: Sequence[graph_map.Spot], lines: Sequence[graph_map.Line]) ->
 
 
 async def surprise(service: Service, request: Request) -> Response:
-    """Redirect to a random page, with related pages if _DRAWS draws find one; to the front page if
-    the index is empty.
+    """Redirect to a random page, which has related pages if _DRAWS draws find such a page. If the
+    index is empty, redirect to the front page.
     """
     state = PageState.of(pairs_of(request.scope["query_string"]))
     with service.serving("related", state.named) as asking:

@@ -38,8 +38,8 @@ _SIGN, _WIDE, _TALL = 7.6, 13.0, 17
 
 @dataclass(frozen=True)
 class Spot:
-    """A page on the map: rank, center, label ("" for none) with position and ``anchor``; ``group``
-    (-1 for none), which a ``central`` page names.
+    """A page on the map: rank, center, label ("" for none) with position and ``anchor``, and
+    ``group`` (-1 for none). A ``central`` page names its group.
     """
 
     rank: int

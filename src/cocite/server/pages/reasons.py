@@ -162,7 +162,7 @@ def percentages(parts: Sequence[float], beside: float = 0.0) -> list[str]:
 
 
 def _path(reason: Reason, called: Any, state: PageState) -> list[dict[str, Any]]:
-    """Return the path from a through the page to b, with arrows; [] for one link each way."""
+    """Return the path from a through the page to b, with arrows; [] for paths of one link."""
     from_a, from_b = reason.path_a, reason.path_b
     if not reason.steps or reason.steps < 2:
         return []

@@ -205,7 +205,7 @@ def fields_of(index: Index, takes: Sequence[Parameter], state: PageState) -> lis
 _PRESETS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("As served", "The settings of the index, and the first hits.", {}),
     ("Long list", "The first 100 hits.", {"k": "100"}),
-    ("Important first", "The related pages, ordered by PageRank.", {"order": "score*pagerank"}),
+    ("Important first", "Related pages, by similarity × PageRank.", {"order": "score*pagerank"}),
 )
 
 

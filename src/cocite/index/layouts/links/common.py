@@ -5,8 +5,9 @@ transpose. Both read neighbors in ascending id order, so sums are bit-identical
 (``kernels/neighbors.py``). A list costs one addition for each link of each neighbor, 1 to 3 ns.
 
 Companions are the HITS authorities in a node's vicinity (``measures/companion.py``). Pairs and
-lists need the whole vector, so a reader caches the last vector, at 40 bytes per link of the
-vicinity. Source: Small 1973; Kessler 1963 (``measures/cocitation.py``); Dean, Henzinger 1999, 3.1.
+lists need the authorities of the whole vicinity, so a reader caches the last vicinity, at 40 bytes
+per link. Source: Small 1973; Kessler 1963 (``measures/cocitation.py``); Dean, Henzinger 1999,
+section 3.1.
 """
 
 from __future__ import annotations
@@ -79,7 +80,9 @@ _NO_NORMS = np.empty((0, 2))
 
 
 class LinksReader(Reader):
-    """Base of readers of links in the measure's direction (``rows``), and back (``columns``)."""
+    """Base of readers of links: ``rows`` in the measure's direction, ``columns`` in the opposite
+    one.
+    """
 
     def __init__(self, part: StoredPart) -> None:
         super().__init__(part)
@@ -130,7 +133,7 @@ class CommonReader(LinksReader):
         return apportioned(score, common, worths, lambda node: ([first, node], [second, node]))
 
     def gather(self, node: int, settings: PartSettings, scratch: QueryScratch) -> None:
-        """Sum the weights of common neighbors with each node, normalize, and add to the totals."""
+        """For each node, sum the weights of common neighbors, normalize, and add to the totals."""
         power, form = _chosen(settings)
         rows, columns, me = self.rows, self.columns, np.int64(node)
         values, used = scratch.scores, scratch.used

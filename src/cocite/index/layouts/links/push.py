@@ -56,7 +56,7 @@ class Pushed(LinksReader):
         return Estimate(grains, 0.0)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the nodes before ``second``, weighted by how much each pushed to ``second``.
+        """Return the nodes that pushed to ``second``, weighted by how much each of them pushed.
 
         The residual at ``second`` has no known origin, so the score is divided in proportion.
         """

@@ -8,7 +8,7 @@ are then laid out one by one, as groups or as planes.
     external     2 bytes per node or 4 MiB + a scan in the rest; blobs also in a scratch file
 
 With n nodes, the rows need 128 n bytes, listing groups 4 n, and the winners 4 n per ring for each
-of up to 16 samples. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3.1.
+of up to 16 samples. Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.3.1.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class RingPlan(MemoryPlan):
         if plan is not None and self.on_disk:
             text += f", {format_size(plan.scratch + self.winners)} of scratch on disk"
             if plan.way is not Way.MEMORY:
-                text += ", the links read from there"
+                text += ", with links read from disk"
             if plan.way is Way.BLOCKS:
                 text += f" in {plan.blocks} block" + "s" * (plan.blocks > 1)
         return text
@@ -336,7 +336,7 @@ class ExternalLayer:
         return np.where(near == winners, places, NOWHERE).astype(np.uint32)
 
     def _write_cells(self) -> None:
-        """Write the beginning of each node's group, in order of node and ring."""
+        """Write where each node's groups begin, in order of node and ring."""
         for low, high, pieces in self._cells.ranges(self._beginning):
             cells = np.full((high - low, self._length), NOWHERE, np.uint32)
             for ring, rows in pieces:

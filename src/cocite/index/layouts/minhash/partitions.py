@@ -2,11 +2,11 @@
 
 The first ring needs no messages, because every block can compute a node's position in an order.
 Groups need 12 bytes of messages per node per ring: a node's block sends (winner, node) to the
-winner's block, which makes the groups and responds with their beginnings; the node's block then
-makes cells. Planes need no messages; if a block boundary divides 512 nodes, the coordinator merges
-the bits. Blobs are byte-identical to those from a build in memory. A block needs memory for its
-links and rows of values (``engine/partitions.py``), 4 bytes per node per ring per sample for
-winners, and 24 per node per ring for a sample during layout.
+winner's block, which makes the groups and responds with where they begin. The node's block then
+makes the cells. Planes need no messages; if a block boundary divides a group of 512 nodes, the
+coordinator merges the bits. Blobs are byte-identical to those from a build in memory. A block needs
+memory for its links and rows of values (``engine/partitions.py``), 4 bytes per node per ring per
+sample for winners, and 24 per node per ring for each sample being laid out.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ _WORD = 32
 
 
 class Dealt(NamedTuple):
-    """A message to another block: ``pairs`` uint32[k, 2] of winners, counted from the receiver's
-    first node, and nodes; and ``counts`` int64[length], the number of pairs in each ring.
+    """A message to another block: ``pairs`` uint32[k, 2] of (winner, node), with winners counted
+    from the receiver's first node; and ``counts`` int64[length], the number of pairs in each ring.
     """
 
     pairs: Words
@@ -72,7 +72,7 @@ class RingBlock(ScanBlock):
         return self._nothing_sent()
 
     def ring(self, step: int, *messages: Words | None) -> tuple[object, ...]:
-        """Compute a ring of all samples from the last messages; return those for the next ring."""
+        """Compute a ring of all samples from ``messages``; return messages for the next ring."""
         self._combine(Fold.MIN, True, messages)
         lanes = len(self._samples)
         found = self._winners[step - 1]
@@ -113,9 +113,10 @@ class RingBlock(ScanBlock):
     def group(self, *dealt: Dealt) -> tuple[object, ...]:
         """Group the pairs from all blocks.
 
-        Returns (int64[length], the words of each ring's groups; the number of bytes for other
-        blocks); each ring's groups, uint32; and for each block, where each pair's group begins,
-        counted from this block's first group in the ring.
+        The first item returned is a pair: int64[length], the words of each ring's groups, and the
+        number of bytes for other blocks. Each ring's groups, uint32, follow. Last come, for each
+        block, the words where the pairs' groups begin, counted from this block's first group in the
+        ring.
         """
         length = self._length
         ends = [np.concatenate([[0], np.cumsum(each.counts)]) for each in dealt]
@@ -158,7 +159,7 @@ class RingBlock(ScanBlock):
 
     def planes(self, sample: int) -> Words:
         """Return uint32[groups of 512 nodes, length, bits, 16], for the groups that overlap the
-        block, with zero bits for other nodes.
+        block, with zero bits for nodes of other blocks.
         """
         before = self.first % BLOCK
         padded = np.zeros(before + self.nodes, np.uint32)
@@ -173,7 +174,7 @@ class RingBlock(ScanBlock):
 
 
 class _RingRequest(NamedTuple):
-    """Handles to a sample's results during layout, for each block."""
+    """Handles to each block's results for a sample that is being laid out."""
 
     sent: list[Any]
     words: list[Any]

@@ -1,21 +1,21 @@
 """The ``minhash`` and ``sketch`` layouts (``storage/FORMAT.md``), and answers from them.
 
-A node's *winner* in a ring, its min-hash value, is the first node, in the sample's random order,
-that reaches the node in a given number of links. Groups contain the nodes with the same winner in a
-ring. Planes (the ``sketch`` layout) contain some ``bits`` of a hash of each winner, in blocks of
-512 nodes. Groups need 4 bytes per node per ring per sample for the cells, at most as much for
-members, and 8 per group; on web graphs, less than 8 in total. Planes need ``bits`` / 8 bytes.
+A node's *winner* in ring k, its min-hash value, is the first node in the sample's random order that
+reaches the node in at most k links. Groups contain the nodes with the same winner in a ring. Planes
+(the ``sketch`` layout) contain some ``bits`` of a hash of each winner, in blocks of 512 nodes.
+Groups need 4 bytes per node per ring per sample for the cells, at most as much for members, and 8
+per group; on web graphs, less than 8 in total. Planes need ``bits`` / 8 bytes.
 
 In a sample, two nodes have a mask in which bit k - 1 is set if their winners of ring k are equal;
 the mask's value is the sum of the weights of those rings. With hash bits, different winners match
-with probability q = 2**-bits, so the value is, where W is the sum of all weights,
+with probability q = 2**-bits. With W as the sum of all weights, the value is therefore
 
     x = (sum of the weights of the rings that match - q W) / (1 - q),    at least -q W / (1 - q)
 
 With groups, a pair reads one or two cache lines per node per sample, and a list reads the node's
 groups, at 4 ns per member. With hash bits, a pair reads length * bits lines per node per sample,
-and a list reads the whole index. Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.3
-(Lemma 4, Algorithm 3); Li, Koenig 2010, *b-bit minwise hashing*, theorem 1.
+and a list reads the whole index. Source: Fogaras, Racz, *Scaling link-based similarity search*,
+section 2.3 (Lemma 4, Algorithm 3); Li, Koenig 2010, *b-bit minwise hashing*, theorem 1.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class MatchReader(SampledReader):
 
     @abstractmethod
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return uint16[samples, h]: the masks of ``node`` with ``others``, without ``node``."""
+        """Return uint16[samples, h]: the masks of ``node`` with ``others`` (without ``node``)."""
 
     def masks(self, first: int, second: int) -> Masks:
         """Return uint16[samples]: bit k - 1 is set if two nodes match in ring k."""
@@ -173,7 +173,7 @@ class MinhashReader(MatchReader, SummingReader):
     """The ``minhash`` layout."""
 
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return the masks in which groups are the same."""
+        """Return the masks of the rings in which groups are the same."""
         return self.part.fill(
             self._no_masks(others),
             lambda shard, out: minhash.masks(*shard.data, np.uint64(node), others, out),
@@ -182,8 +182,8 @@ class MinhashReader(MatchReader, SummingReader):
     def common(self, first: int, second: int) -> Ids:
         """Return uint32[samples, length]: the winner that two different nodes share in each ring.
 
-        Both nodes can be reached from the winner in a given number of links. The value is 2**32 - 1
-        if the winners differ, and the node count if the winner was removed.
+        In ring k, both nodes can be reached from the winner in at most k links. If the winners
+        differ, the value is 2**32 - 1; if the winner was removed, it is the node count.
         """
         nodes = np.uint32(self.part.nodes), np.uint64(first), np.uint64(second)
         return self.part.fill(
@@ -240,7 +240,7 @@ class SketchReader(MatchReader):
         return float(2.0 ** -self.part.settings[BITS])
 
     def masks_with(self, node: int, others: Ids) -> Masks:
-        """Return the masks in which hash bits are the same; any bits are valid."""
+        """Return the masks of the rings in which hash bits are the same; any bits are valid."""
         found = self._no_masks(others)
         for shard in self.part.pieces():
             out = found[shard.first : shard.first + shard.samples]

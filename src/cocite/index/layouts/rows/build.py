@@ -104,7 +104,7 @@ def making(
 
 def logged(make: Making, step: int, nodes: int, log: Path | None) -> Generator[Rows]:
     """Yield the rows in a log, then new rows, ``step`` nodes at a time, which are appended to the
-    log. Without steps to log, there is no log.
+    log. If one step is enough, there is no log.
     """
     log = log if nodes > step else None
     at = end = 0
@@ -179,7 +179,7 @@ def join_rows(
     sums: Sequence[str],
     same: Sequence[str] = (),
 ) -> int:
-    """Write the rows of all graph nodes from the parts of ranges; return the number of families.
+    """Write the rows of all graph nodes from parts of node ranges; return the number of families.
 
     ``names`` are the first part of the files' names, and the names of the ids and of the values;
     ``sums`` are arrays with a row for each node and family; ``same`` are arrays that must be equal

@@ -184,7 +184,7 @@ def odd_weight(links: Links, degrees: NDArray[np.float64], after: Callable[[], N
 
 
 def _scale(degrees: NDArray[np.float64]) -> float:
-    """Return log(volume / minimum degree), the largest value in a pushed row, as p(u, v) <= 1."""
+    """Return log(volume / minimum degree), the maximum in pushed rows, because p(u, v) <= 1."""
     linked = degrees[degrees > 0]
     return float(np.log(linked.sum() / linked.min())) if linked.size > 1 else 1.0
 
@@ -391,7 +391,7 @@ class RowsBuilder(WholeBuilder):
 
     @property
     def _chosen(self) -> Bools | None:
-        """Return bool[nodes]: whose rows are needed; None for all nodes, as on a cluster."""
+        """Return bool[nodes]: nodes whose rows are needed; None for all nodes, as on a cluster."""
         if self.plan.wanted is None or self.elsewhere is not None:
             return None
         found = np.zeros(self.links.nodes, bool)

@@ -1,13 +1,14 @@
 """Local refresh of the ``rows`` layout: recompute only the rows near changed links.
 
-    recomputed   the rows of nodes whose links changed, and of their neighbors, except for hubs
+    recomputed   the rows of nodes whose links changed, and of their neighbors (except hubs')
     retained     all other rows, with the new graph's ids, without removed nodes
 
 The scales and the weight of walks with an odd number of steps are those of the full build, so that
 old and new rows are comparable. To measure how stale retained rows are, some of them are recomputed
-(:func:`staleness`). A node that would rank first only with its own new row is missed, so the
+(:func:`staleness`). A node that would enter a list only with its own new row is missed, so the
 fraction of lists that differ is a lower bound. A local refresh costs one list and one push for each
-recomputed node, one pass over links and rows, and 15 recomputed nodes for each compared node.
+recomputed node, one pass over links and rows, and, for each compared node, as much as 15 recomputed
+nodes.
 """
 
 from __future__ import annotations
@@ -141,8 +142,8 @@ class OldRows:
 
 
 def with_old(rows: Codes, old: OldRows, family: int, pages: Ids) -> Codes:
-    """Return the rows of ``pages``: ``rows``, which are empty for pages that are not recomputed,
-    and the old rows of these pages.
+    """Return the rows of ``pages``: those in ``rows`` for recomputed pages, and old rows for the
+    other pages, which have empty rows in ``rows``.
     """
     kept = np.flatnonzero(~old.made[pages])
     counts, ids, codes, norms = rows

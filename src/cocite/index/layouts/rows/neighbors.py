@@ -5,8 +5,9 @@
     norms           float64[nodes, 2]   the sums of a list's values and of their squares
     mutual_norms    float64[nodes, 2]   the same sums over mutual entries
 
-A negative value marks a one-sided entry, whose list does not contain the page; its absolute value
-is the nearness. One joint pass over lists and holders, their transpose, marks mutual entries.
+A negative value marks a one-sided entry: the listed page's own list does not contain the page. The
+absolute value is the nearness. One joint pass over lists and holders (their transpose) finds mutual
+entries.
 
 An index needs 16 bytes per entry and 48 per node, with at most ``neighbors`` + 1 entries per node.
 A build needs memory for the links twice. Making lists needs another 40 bytes per node, 24 per node
@@ -165,7 +166,7 @@ class NearestBuilder(WholeBuilder):
         return found
 
     def _pieces(self, links: Links) -> Iterator[tuple[int, int]]:
-        """Yield node ranges whose links are read before being evicted."""
+        """Yield node ranges; links are evicted after each range."""
         return pairwise((0, *(cut_blocks(links, _READ) if self.streaming else ()), links.nodes))
 
     def _give_back(self, links: Links, *arrays: NDArray[Any]) -> None:
@@ -283,8 +284,8 @@ class NearestBuilder(WholeBuilder):
         return make
 
     def _lists(self, directory: Path, progress: Progress) -> Links:
-        """Return the lists of all pages; or of selected pages and of all pages in their lists,
-        which are needed to mark mutual entries.
+        """Return the lists of all pages or, if pages are selected, of these and of all pages in
+        their lists, which are needed to find mutual entries.
         """
         if self.plan.wanted is None:
             return self._collected(directory, progress, "lists")

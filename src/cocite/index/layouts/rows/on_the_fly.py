@@ -6,9 +6,9 @@ from a rebuilt index. An unseen page has no text, so its row of words is empty.
 
 In ``rows``, the rows of the unseen page, and of 32 nodes within two links, are computed on the
 extended links, as in a rebuilt index. Linked nodes are chosen first, then nodes with the fewest
-links. Every other row is kept as stored, with one more entry for the page, whose code is the node's
-code in the page's row. So scores differ from those of a rebuilt index only by the page's effect on
-stored rows. Scores between other nodes do not change.
+links. Every other row is kept as stored. If the page's row contains the row's node, the row also
+gets an entry for the page, with the same code. So scores differ from those of a rebuilt index only
+by the page's effect on stored rows. Scores between other nodes do not change.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class UnseenRowsReader(Reader):
         return own_reasons(self.part, self.part.nodes, (first, second), nodes, shares)
 
     def _row(self, family: int, node: int) -> Row:
-        """Return a node's recomputed row, or its stored row with the unseen node."""
+        """Return a node's recomputed row, or its stored row with the unseen node added."""
         made = self._new_rows[family]
         if node in made:
             return made[node]
@@ -215,7 +215,7 @@ class UnseenRowsReader(Reader):
 
 
 class _RowsMaker(RowsBuilder):
-    """Makes rows on the links with an unseen page, on the scales of the stored rows."""
+    """Makes rows from the links with an unseen page, on the scales of the stored rows."""
 
     fit, streaming = MemoryPlan(0, 1, ()), False
 

@@ -1,15 +1,15 @@
 """Builder of the ``features`` layout, the scores that PageSim passes from page to page.
 
 Holders are made source by source (``kernels/features.py``). Features are their transpose. Truncated
-values are recorded: let b[j, w] be the value withheld from each neighbor of w that could have been
-passed on for j more hops, and a[r] = 0; ``cut`` is the sum over j, rounded up, of
+values are recorded: let b[j, w] be the value that was withheld from each neighbor of w, but could
+have been passed on for j more hops, and a[r] = 0. Then ``cut`` is the sum over j, rounded up, of
 
     a[j][v] = sum over w that link to v of  b[j, w] + a[j + 1][w] * decay / degree(w)
 
-An index needs 16 bytes per entry, with on average at most (1 + decay + ... + decay**r) / threshold
-entries per node, and 20 per node. A build needs memory for the links twice, 40 bytes per node, and
+An index needs 16 bytes per entry, and 20 per node. On average, a node has at most (1 + decay + ...
++ decay**r) / threshold entries. A build needs memory for the links twice, 40 bytes per node, and
 (36 + 8 r) per node per thread. With less memory, there is one thread, and links are in scratch
-files. Source: Lin, King, Lyu, *PageSim*, 4.2, 5.1 and 5.2.
+files. Source: Lin, King, Lyu, *PageSim*, sections 4.2, 5.1 and 5.2.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class FeaturesBuilder(WholeBuilder):
         paths of a score of 1, the path weight, and the limit on steps for a page's paths.
 
         Scores sum to ``nodes``, and truncation removes each value at most once on every path, so
-        sums fit 62 bits, which leaves half of the range for rounding up.
+        sums fit in 62 bits, which leaves half of the range for rounding up.
         """
         settings, radius = self.plan.settings, self._radius
         decay, threshold = settings[DECAY], settings[THRESHOLD]

@@ -6,9 +6,9 @@ their scores are bit-identical. Scores are exact for the stored rows; ``certifie
 difference from the definition. The sums (``kernels/features.py``):
 
     nearest, text    products, or minima; divided by norms (``measures/snn.py``)
-    features         min**2 / max; if normalized, divided by the root of both own scores
+    features         min**2 / max; if normalized, divided by the root of the own scores' product
 
-Source: ``measures/snn.py``, ``measures/tfidf.py``; Lin, King, Lyu, *PageSim*, 4.2, 5.2.
+Source: ``measures/snn.py``, ``measures/tfidf.py``; Lin, King, Lyu, *PageSim*, sections 4.2 and 5.2.
 """
 
 from __future__ import annotations

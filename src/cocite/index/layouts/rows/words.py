@@ -5,9 +5,9 @@ words are weighted, selected, normalized in float64, and rounded to float32. A r
 retains the index's rows; new pages have none.
 
 A build takes 10 to 20 ns per letter, mostly in scikit-learn. An index needs 16 bytes per entry (a
-word of a page), 8 per node, and 16 plus the letters per word. A build needs 40 bytes of memory per
-node, 200 per distinct word, 32 MiB for a batch, and 24 bytes per entry, in scratch files if these
-do not fit. Source: ``measures/tfidf.py``.
+word of a page), 8 per node, and, for each word, 16 plus the letters. A build needs 40 bytes of
+memory per node, 200 per distinct word, 32 MiB for a batch, and 24 bytes per entry (in scratch files
+if the entries do not fit). Source: ``measures/tfidf.py``.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def count_words(path: Path, names: Names, directory: Path, allow: Allow) -> Word
         many, first = strangers.total(), next(iter(strangers))
         subject = f"{many:,} texts in {path} are" if many > 1 else f"a text in {path} is"
         _log.warning(
-            f"{subject} ignored, because the graph has no page with the name, for example {first!r}"
+            f"{subject} ignored, because the graph has no page of that name, for example {first!r}"
         )
     words = sorted(ids, key=str.encode)
     numbers = np.empty(len(words), np.uint32)
@@ -189,7 +189,7 @@ class TextBuilder(WholeBuilder):
     # -- the basis of a build ----------------------------------------------------------
 
     def _need(self, words: int) -> int:
-        """Return the memory in addition to rows for ``words`` distinct words."""
+        """Return the memory, in addition to rows, for ``words`` distinct words."""
         return _NODE * self.graph.nodes + _WORD * words + _BATCHES + _LEAST_TURNED
 
     def _allow(self, words: int, texts: int) -> None:
@@ -212,7 +212,7 @@ class TextBuilder(WholeBuilder):
         return found
 
     def estimate(self) -> PartEstimate:
-        """Estimate size, memory, and time; reads the texts, which the build then reuses."""
+        """Estimate size, memory, and time; counts the words, and the build reuses the counts."""
         texts, nodes, prefix = self.plan.texts, self.graph.nodes, self.plan.prefix
         seconds = 0.0
         if isinstance(texts, OldTexts):
@@ -279,7 +279,7 @@ class TextBuilder(WholeBuilder):
         return sum(int(np.minimum(sizes, most).sum()) for sizes in each)
 
     def _weighed(self, counted: WordCounts, directory: Path, progress: Progress) -> _Weighed:
-        """Return the rows of all texts: the words with the largest weights, with unit norm."""
+        """Return the rows of all texts: each has the words with the largest weights, and norm 1."""
         kept, most = self._cached(counted), self.plan.settings[WORDS]
         number = np.cumsum(kept) - 1
         idf = 1 + np.log((1 + counted.nodes.size) / (1 + counted.held))

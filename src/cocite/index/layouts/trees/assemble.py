@@ -1,13 +1,13 @@
-"""Layout of walk samples block by block, on disk or in one process per block.
+"""How walk samples are laid out block by block, on disk or in one process per block.
 
     position[node] = position[parent] + offset,    for a root: where the tree before it ends
 
-A parent is smaller than its children, so one ascending pass over the blocks gives all positions:
-a parent is in the same block, or in an earlier block, which has sent a message (node, position,
+A parent is smaller than its children, so one ascending pass over the blocks gives all positions: a
+parent is in the same block, or in an earlier block, which has sent a message (node, position,
 label). Each (position, node, label) then goes to its range of positions. Blobs are byte-identical
 to those from a build in memory. A process needs 36 bytes per node per walking sample. Scratch files
 need 33 bytes per node, and 36 per node per walking sample. Source: Fogaras, Racz, *Scaling
-link-based similarity search*, 2.1.3, which makes one pass per step; with offsets, one pass
+link-based similarity search*, section 2.1.3, which makes one pass per step; with offsets, one pass
 suffices.
 """
 
@@ -116,7 +116,9 @@ class BlockTrees:
     def send_places(
         self, block: int, out: RowSpool, name: Callable[[Words], Words] = lambda rows: rows
     ) -> None:
-        """Send the last block's (position, node, label), renamed by ``name``, to their ranges."""
+        """Send the (position, node, label) rows from :meth:`positions` to their ranges. ``name``
+        renames the nodes.
+        """
         first, size = self._cuts[block], int(self._cuts[block + 1]) - int(self._cuts[block])
         position, label = self._rooms.flat[size : 2 * size], self._rooms.label[:size]
         node = 0
@@ -319,8 +321,8 @@ class BlocksMaker(PartitionMaker):
         self._live = self._walk.walk(samples)
 
     def ask(self, sample: int) -> tuple[Any, list[Any], list[list[Any]]]:
-        """Start laying out a sample, block by block, each as soon as possible. Return handles to
-        the member count, the bytes sent, and the rows of each range from each block.
+        """Start laying out a sample, block by block, each block as soon as possible. Return handles
+        to the member count, the bytes sent, and the rows of each range from each block.
         """
         crew, blocks = self.crew, self.crew.size
         received: list[list[Any]] = [[] for _ in range(blocks)]

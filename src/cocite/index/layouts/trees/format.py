@@ -6,12 +6,13 @@
     paths      9.5 bytes per node, and 4 per point; web graphs have about one point per node
     compact    12 bytes per node, for walks of any length
 
-Packed trees equal those of the ``trees`` layout, so answers are bit-identical. In ``paths``, a walk
-that meets the walk of a smaller node continues as that walk, so each point is stored once.
+In ``packed``, w and o are the bit widths of node ids and of run numbers. Its trees are those of the
+``trees`` layout, so answers are bit-identical. In ``paths``, a walk that meets the walk of a
+smaller node continues as that walk, so each point is stored once.
 
-Source: Fogaras, Racz, *Scaling link-based similarity search*, 2.1; for paths and compact, their *A
-scalable randomized method to compute link-based similarity rank on the web graph*, 2 (Algorithm 1)
-and 3. Runs, and storing shared walks once, are our own.
+Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.1; for paths and compact,
+their *A scalable randomized method to compute link-based similarity rank on the web graph*,
+sections 2 (Algorithm 1) and 3. The runs, and the idea to store shared walks once, are our own.
 """
 
 from __future__ import annotations
@@ -160,7 +161,9 @@ PACKED = SampledFormat(
     carries=lambda settings: True,
     carry_node=19,
 )
-"""The ``packed`` layout. Kernel rows: the offsets of directory, order and runs; and r, w and o."""
+"""The ``packed`` layout. Kernel rows: the offsets of directory, order and runs; the run count; and
+w and o.
+"""
 
 
 _MOST_POINTS = 2**32 - 1
@@ -196,7 +199,8 @@ PATHS = SampledFormat(
     most_members=lambda nodes, settings: nodes * settings[LENGTH],
 )
 """The ``paths`` layout. Kernel rows: the offsets of position and trees; 1; nodes; the offsets of
-steps, begin and point; and p. The first four are a kernel row of the ``trees`` layout.
+steps, begin and point; and the point count. The first four are a kernel row of the ``trees``
+layout.
 """
 
 
@@ -212,4 +216,6 @@ COMPACT = SampledFormat(
         *(members, settings[LENGTH]),
     ),
 )
-"""The ``compact`` layout. Kernel rows: the offsets of forward, begin and child; m; the length."""
+"""The ``compact`` layout. Kernel rows: the offsets of forward, begin and child; the member count;
+and the length.
+"""

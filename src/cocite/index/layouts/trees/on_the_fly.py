@@ -1,8 +1,7 @@
 """How layouts of walks answer queries for an unseen page.
 
-A pair repeats its two walks in every sample, and a list is found from the nodes that the query
-node's walk passes, in at least 0.1 ms per sample. Answers are bit-identical to those of a rebuilt
-index.
+A pair repeats its two walks in every sample. A list is found from the nodes on the query node's
+walk, which takes at least 0.1 ms per sample. Answers are bit-identical to those of a rebuilt index.
 """
 
 from __future__ import annotations

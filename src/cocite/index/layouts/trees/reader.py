@@ -1,17 +1,18 @@
 """Answers from walks: scores from meeting times, and the readers of all layouts of walks.
 
-The value of a sample is f(tau), where tau is the step at which two walks first meet, or 0 if the
-walks do not meet; by default f(tau) = decay**tau (``measures/meeting_weight.py``). Equal meeting
-times give bit-identical scores in every layout.
+The value of a sample is f(tau), where tau is the step at which two walks first meet; it is 0 if the
+walks do not meet. By default, f(tau) = decay**tau (``measures/meeting_weight.py``). The same
+meeting times give bit-identical scores in every layout.
 
 In trees, a node meets every other member of its tree; the meeting time is the largest label between
-the two. Packed trees are looked up by runs instead of positions (``lookup_of``); ``paths`` has the
-trees, too. ``index/layouts/trees/replay.py`` recomputes meeting points. A pair costs one access per
-sample and the labels between the nodes (packed: two accesses and the runs between); a list costs
-1.8 ns per tree member (packed: 3 ns per run). In ``compact``, a pair reads at most 2 * length
+the two. Packed trees are looked up by runs instead of positions (``lookup_of``); ``paths`` also
+stores trees. ``index/layouts/trees/replay.py`` recomputes meeting points. A pair costs one access
+per sample and the labels between the nodes (packed: two accesses and the runs between); a list
+costs 1.8 ns per tree member (packed: 3 ns per run). In ``compact``, a pair reads at most 2 * length
 words, and a list the nodes at most k steps below the walk's k-th point. Source: Fogaras, Racz,
-*Scaling link-based similarity search*, 1.3 (expected f-meeting distance), 2.1.1, 2.1.4; *A scalable
-randomized method to compute link-based similarity rank on the web graph*, 2, 3.1.
+*Scaling link-based similarity search*, sections 1.3 (expected f-meeting distance), 2.1.1 and 2.1.4;
+*A scalable randomized method to compute link-based similarity rank on the web graph*, sections 2
+and 3.1.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ class MeetingReader(SummingReader):
         """Return two walks in the ``samples`` in which they meet, at the given ``steps``."""
 
     def _refuse(self, samples: Ints) -> None:
-        """Raise :class:`Damaged` for the first sample; do nothing without samples."""
+        """Raise :class:`Damaged` for the first of ``samples``, if there are any."""
         if samples.size:
             raise self.part.damaged(int(samples[0]))
 

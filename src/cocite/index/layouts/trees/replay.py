@@ -8,7 +8,7 @@ and removed pages get ids after the node ids.
 
 A step costs about 30 microseconds per sample, plus the rows of links at hubs; for direction
 ``out``, the links are transposed once per open index. Source: Fogaras, Racz, *Scaling link-based
-similarity search*, 2.1.3.
+similarity search*, section 2.1.3.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def repeat(
     before: Callable[[Links, Points], None] = lambda links, at: None,
 ) -> Points:
     """Return uint32[samples.size, length, 2]: the nodes after each step of two walks, up to
-    ``steps``, and 0 from there on. ``before`` checks the links and nodes of each step.
+    ``steps``, and 0 after that. ``before`` checks the links and nodes of each step.
     """
     points = np.zeros((samples.size, length, 2), np.uint32)
     for row, (sample, last) in enumerate(zip(samples.tolist(), steps.tolist(), strict=True)):
@@ -75,7 +75,9 @@ class Replay:
     """Repeats one part's walks on a graph."""
 
     def __init__(self, part: StoredPart, graph: Graph, means: Resources) -> None:
-        """Prepare the links of the samples' graph (``search/source.py`` checks that it is)."""
+        """Prepare the links of ``graph`` (``search/source.py`` checks that it is the samples'
+        graph).
+        """
         self._part, self._graph = part, graph
         if part.plan.step.weighted:
             graph.check()  # computing weights reads all links

@@ -3,7 +3,7 @@
 Used for folders, archives and fetched pages. DuckDB joins the tables out of core.
 
 * The newest capture of a URL counts; among several with the same time, the last. A revisit means
-  that the page is unchanged; if a URL has no other capture, the page that it refers to counts.
+  that the page is unchanged; if a URL has only revisits, the page that they refer to counts.
 * A redirect is an alias of its target. A page is an alias if its canonical link or ``refresh``
   declares it a copy of another captured page, except in a cycle of such pages.
 * Links lead to captured pages; links to other URLs are counted, or stored.
@@ -40,7 +40,7 @@ LARGEST = 1 << 25
 REDIRECTS = (301, 302, 303, 307, 308)
 
 _EVERYWHERE, _LEAST_PAGES = 0.9, 10
-"""Minimum fraction and number of a site's pages whose links make their target navigation."""
+"""Links to a page are navigation if this fraction, and number, of the site's pages have them."""
 _LONGEST = 65_535
 _HELD = 1 << 20
 _CAPTURES = {"n": "UBIGINT", "kind": "UTINYINT"}
@@ -57,7 +57,7 @@ class CrawlRules:
     ``name`` returns the node of a URL, ``inside`` whether a URL may be the original of a copy.
     ``external`` describes links to pages that were not captured. Lines of a list of pages are
     relative to ``base``; ``advice`` is given if none of these pages was captured. Reports omit the
-    prefix ``hidden`` of URLs.
+    URL prefix ``hidden``.
     """
 
     name: Callable[[str], str]
@@ -179,7 +179,7 @@ class Captures:
             self.other(url, at)
             return None
         if cut:
-            self.left_out["ends of pages that were cut when they were fetched"] += 1
+            self.left_out["ends of pages that were truncated when fetched"] += 1
         return HtmlPage((url, at), url, body, message.charset)
 
     def other(self, url: str, at: str) -> None:
@@ -188,7 +188,7 @@ class Captures:
         self.capture(OTHER, url, at)
 
     def is_no_page(self, message: HttpMessage, url: str, at: str) -> bool:
-        """Add a redirect, an unchanged page or an error; return whether it was one."""
+        """Add a redirect, an unchanged page or an error; return whether the response was one."""
         status, location = message.status, message.header.get("location")
         if 200 <= status < 300:
             return False

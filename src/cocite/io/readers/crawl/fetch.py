@@ -3,8 +3,8 @@
 Only hosts in the input are contacted: at most eight at a time, each for one page at a time. The
 delay between requests to a host is ``--delay``, or the delay in robots.txt if longer (up to a
 minute). If robots.txt cannot be read (status 500 to 599, or no response), nothing is fetched from
-the host; if it is missing, everything is allowed. Status 429 and 503 are retried once. At most ten
-redirects are followed, under the same rules.
+the host; if it is missing, everything is allowed. Status 429 and 503 are retried once if
+Retry-After is at most a minute. At most ten redirects are followed, under the same rules.
 
 A body is truncated at 32 MiB. A stalled response ends after 30 seconds, any response after two
 minutes, and a run after ten minutes plus ten seconds per page, excluding delays. No cookies or
@@ -72,7 +72,7 @@ class Fetched(NamedTuple):
 
 
 class Fetcher:
-    """Fetches pages, with ``delay`` seconds between requests to a host, over all calls."""
+    """Fetches pages, with ``delay`` seconds between requests to a host, across all calls."""
 
     def __init__(self, delay: float) -> None:
         self.httpx = need("httpx", "--fetch", "fetch")
@@ -154,7 +154,7 @@ class Fetcher:
                     url, at, HttpMessage(answer.status_code, header, bytes(body[: most + 1]))
                 )
         except TimeoutError:
-            return Fetched(url, at, None, f"it takes longer than {_WHOLE:g} seconds")
+            return Fetched(url, at, None, f"it took longer than {_WHOLE:g} seconds")
         except (self.httpx.HTTPError, self.httpx.InvalidURL, OSError, ValueError) as error:
             why = str(error) or type(error).__name__
             return Fetched(url, at, None, f"it cannot be fetched ({why})")
@@ -321,7 +321,7 @@ def _advice(source: Source, listed: Listed) -> str:
     return (
         f"{source.label} is a sitemap or a list of URLs: it has {len(urls):,} {what} of {where}, "
         "but no links. To fetch the pages: --fetch. If they are in a folder or a web archive, read "
-        f"that: cocite ingest FOLDER --pages {source.label} -o DIR. If these are names of nodes: "
+        f"that: cocite ingest FOLDER --pages {source.label} -o DIR. If the URLs are node names: "
         "--nodes"
     )
 

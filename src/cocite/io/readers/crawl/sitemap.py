@@ -5,7 +5,7 @@
     https://a.org/b                                             a list: one URL per line, # comments
 
 ``loc`` elements of extensions (images, videos) are ignored. A URL that is not http or https raises
-an error with its line. A URL takes a microsecond; distinct URLs are in memory.
+an error with its line number. A URL takes a microsecond; distinct URLs are in memory.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def read_listed(
     """Return the URLs in a file and, if ``beside``, in the sitemaps of a sitemap index.
 
     These sitemaps must be files next to the index, named like the last parts of their URLs. Raises
-    :class:`InputError` for a missing one.
+    :class:`InputError` if a sitemap is missing.
     """
     listed = Listed()
     _add_file(source, listed, base, skip)

@@ -42,7 +42,7 @@ _OWN = (_GZIP, b"\x5d\x2a\x4d\x18", b"\x04\x22\x4d\x18")
 _BEGIN = re.compile(rb"(?:\A|\n)(?=WARC/[01]\.)")
 
 Refuse = Callable[[int, str], None]
-"""Called with the byte offset and a description of damage; may raise."""
+"""Called with the byte offset and a description of damage; may raise an error."""
 
 
 class Record(NamedTuple):
@@ -101,7 +101,7 @@ class WarcRecords:
         return Counted(stream), raw
 
     def _records(self, start: int) -> Generator[Record, None, int | None]:
-        """Yield records from an offset on; after damage, return the offset to resume, or None."""
+        """Yield records from ``start`` on. After damage, return where to resume, or None."""
         from fastwarc.warc import ArchiveIterator
 
         stream, raw = self._open(start)
@@ -127,7 +127,7 @@ class WarcRecords:
         return None
 
     def _record(self, record: Any, place: int) -> Record | None:
-        """Read a record; refuse an incomplete one, and return None."""
+        """Read a record; refuse an incomplete one, and return None for it."""
         header = {name.lower(): value for name, value in record.headers.items()}
         if not header.get("content-length", "").strip().isdecimal():
             self._refuse(place, "a record with a truncated header, or no Content-Length")
@@ -216,7 +216,7 @@ _PATHS = {
 
 
 class Described(NamedTuple):
-    """A response in WAT, without body; ``found`` is as from ``html/page.links_of``, or None."""
+    """A response in WAT, without body; ``found`` is a result of ``html/page.links_of``, or None."""
 
     url: str
     at: str
@@ -379,6 +379,6 @@ def _page(record: Record, captures: Captures) -> HtmlPage | None:
 
 
 def _url(written: str) -> str | None:
-    """Return a record's URL, normalized, without wget's angle brackets; None for other schemes."""
+    """Return a record's normalized URL, without wget's angle brackets; None if not http(s)."""
     url = joined("", written.strip().removeprefix("<").removesuffix(">"))
     return url if is_web(url) else None

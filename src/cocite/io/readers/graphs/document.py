@@ -1,8 +1,8 @@
 """Nodes with ids and labels, and links: the common part of GraphML, GEXF, GML and node-link JSON.
 
 If every node has a unique label, labels are the names of nodes; otherwise, ids are the names, and
-labels the titles. An undirected link is two links. A link to an unknown id is malformed, unless the
-document declares no nodes.
+labels the titles. An undirected link is stored as two links. A link to an unknown id is malformed,
+unless the document declares no nodes.
 
 A node or link takes a few microseconds. The whole graph is in memory; :func:`whole_text` refuses
 input that does not fit.
@@ -64,7 +64,7 @@ class LabeledGraph:
         self._bad.append((kind, line, what, content))
 
     def finish(self, *, all_both: bool = False) -> Read:
-        """Return the relations and the report; ``all_both``: all links are undirected."""
+        """Return the relations and the report; ``all_both`` says that all links are undirected."""
         job, labels = self._job, dict[str, str]()
         with LinkWriter(job, weighted=self.weighted) as out:
             for bad in self._bad:
@@ -99,14 +99,14 @@ class LabeledGraph:
             kind = "labels" if by_label else "ids"
             notes = [f"nodes are named by their {kind}"] if labels else []
             if why:
-                notes[-1] += f" and shown with their labels, as {why}"
+                notes[-1] += f" and shown with their labels, because {why}"
             if twice:
                 notes.append("links without direction are stored both ways")
             return out.finish(self._title, "; ".join(notes), named=bool(labels))
 
 
 def _no_names(labels: dict[str, str]) -> str:
-    """Return why labels cannot be node names, or "" if they can or there are none."""
+    """Return why labels cannot be node names; "" if they can, or if there are none."""
     each = Counter(filter(None, labels.values()))
     long = sum(len(label.encode()) > _LONGEST for label in each)
     if not each or (len(each) == len(labels) and not long):

@@ -4,12 +4,12 @@
     {"source": "a", "target": "b"}      ["a", "b"]      [{"source": "a", "target": "b"}, ...]
     {"id": "a", "links": ["b", "c"]}    ["a", ["b", "c"]]
 
-Graphs are as in NetworkX and d3. ``edges`` is accepted for ``links``; a node's label is its
+Graphs are as in NetworkX and d3. ``edges`` is another name for ``links``; a node's label is its
 ``label``, ``name`` or ``title``. If nodes have no ids, links refer to them by index from 0.
 ``--weight-column`` is a key of links. With one link per line, the ends are the members given by
-``--columns``, else those with well-known keys (``io/readers/dialect.py``), else the only two. If
-the second end is a list, each of its elements is a target. Lines are read one by one, other
-documents in full. A value takes a few microseconds.
+``--columns``, else those with well-known keys (``io/readers/dialect.py``), else the only two
+members. If the second end is a list, each of its elements is a target. Lines are read one by one,
+other documents in full. A value takes a few microseconds.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ class _Columns:
         """Return a note on how rows were read; ``unnamed`` targets had no name."""
         text = f"links from {self.asked[0]} to {self.asked[1]}"
         text += f", with the weight {self.asked[2]}" if self._weighted else ""
-        return text + (f", {unnamed:,} without a name are skipped" if unnamed else "")
+        return text + (f" ({unnamed:,} without a name skipped)" if unnamed else "")
 
     def _cells(self, value: Any) -> list[Any]:
         if isinstance(value, dict):

@@ -1,11 +1,11 @@
-"""RDF: a link from subject to object for each triple, of one predicate or of all.
+"""RDF: a link from subject to object for each triple, with one predicate or with any.
 
     <http://www.wikidata.org/entity/Q1> <http://www.wikidata.org/prop/direct/P31> <...Q2> .
 
 pyoxigraph (``rdf``) parses N-Triples, N-Quads, Turtle, TriG and RDF/XML as a stream, in 5 µs per
 triple. Literals are not nodes; the values of ``rdfs:label`` are titles, preferably in English or
 without a language. Triples with blank nodes are counted and skipped, because names of blank nodes
-are not persistent. ``--predicate`` is an IRI, or an IRI's part after the last / or #.
+are not persistent. ``--predicate`` is an IRI, or the part of an IRI after the last / or #.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ def _triples(job: Job, rdf: Any, out: LinkWriter) -> Iterator[Any]:
             except SyntaxError as error:
                 what = str(error.msg).rpartition(": ")[2]
                 if job.options.bad_rows == "stop":
-                    raise MalformedRow(label, error.lineno or 1, "no triple", what) from None
-                out.links.leave_out("triple", number + 1, "no triple", what)
+                    raise MalformedRow(label, error.lineno or 1, "not a triple", what) from None
+                out.links.leave_out("triple", number + 1, "not a triple", what)
                 continue
             if triple is None:
                 return

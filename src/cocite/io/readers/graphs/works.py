@@ -27,7 +27,7 @@ _TITLES = ("display_name", "title")
 
 
 class Shape(NamedTuple):
-    """Members with a work's name and citations; ``signs`` are keys of works without citations."""
+    """Members with a work's name and citations; ``signs`` identify works without citations."""
 
     node: str
     cited: str
@@ -54,7 +54,7 @@ def shape_of(keys: Sequence[str]) -> Shape | None:
 
 
 def title_of(value: Any) -> str:
-    """Return a work's title, "" if missing; return the first of several, as in Crossref."""
+    """Return a work's title, or "" if it has none; of several titles (Crossref), the first."""
     for key in _TITLES if isinstance(value, dict) else ():
         title = value.get(key)
         title = title[0] if isinstance(title, list) and title else title

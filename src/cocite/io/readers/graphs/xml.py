@@ -30,7 +30,7 @@ LINE = "-line"
 def parse_xml(text: bytes, label: str) -> Element:
     """Return a document's root element, with namespaces removed.
 
-    Nothing is fetched. Raises :class:`InputError` with the line for malformed XML, and for
+    Nothing is fetched. Raises :class:`InputError`, with the line number, for malformed XML and for
     declarations of entities or default attributes, which can expand without limit.
     """
     names: dict[str, str] = {}

@@ -3,12 +3,13 @@
 URLs are resolved against the first ``<base href>``; fragments are removed. A byte order mark, the
 server (``charset``) or ``<meta charset>`` in the first 1,024 bytes declares the encoding, in this
 order of precedence. Otherwise, the page is UTF-8 if valid, else windows-1252. A link is navigation
-if it is in ``nav``, ``aside``, the page's header or footer, or an element with such a role. On a
-page with ``main``, links outside ``main`` are navigation too.
+if it is in ``nav``, ``aside``, the page's header or footer, or an element with a corresponding
+role. On a page with ``main``, links outside ``main`` are navigation too.
 
 Hostile input can crash parsers written in C, so this module runs as a script in a separate process
-(``io/readers/html/parsers.py``), and imports nothing of cocite. A request on standard input is its
-length in 8 bytes, a line of JSON and the page; a reply is its length in 8 bytes, and JSON.
+(``io/readers/html/parsers.py``), and imports nothing from cocite. A request on standard input
+consists of its length in 8 bytes, a line of JSON, and the page. A reply consists of its length in 8
+bytes, and JSON.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _RELATED = ".cocite-related"
 _SENT = "meta[http-equiv=refresh i]"
 LONGEST_TITLE = 1000
 _LONGEST_URL = 1 << 13
-"""Maximum length of a URL in characters, because every link can repeat a long <base>."""
+"""Maximum length of a URL in characters; limited, because each link can repeat a long <base>."""
 _MOST_URLS = 1 << 26
-"""Maximum total length of a page's URLs in characters; later ones count as malformed."""
+"""Maximum total length of a page's URLs in characters; later URLs count as malformed."""
 _PARTS = ("main", "article", "section")
 """Elements with their own headers and footers."""
 _LINKS = ", ".join(_ATTRIBUTE)
@@ -151,8 +152,8 @@ def same_as(
 ) -> dict[str, str]:
     """Return the URLs that the page at ``url`` declares itself a copy of.
 
-    ``canonical`` is the first canonical link in ``links`` (rel, href), ``refresh`` the first of
-    ``refreshes`` with another target.
+    ``canonical`` is the first canonical link in ``links`` (rel, href), ``refresh`` the first target
+    of ``refreshes`` other than ``url``.
     """
     named = (joined(href, base) for rel, href in links if "canonical" in rel.lower().split())
     sent = (_refresh_of(content, base) for content in refreshes)

@@ -36,7 +36,7 @@ _REMEMBERED: ContextVar[dict[bytes, Parsed] | None] = ContextVar("_REMEMBERED", 
 
 @contextmanager
 def remembered() -> Iterator[None]:
-    """Cache the pages of the last pass, at some kilobytes each, for a folder read repeatedly."""
+    """Cache the parsed pages of a folder that is read repeatedly, at a few kilobytes per page."""
     before = _REMEMBERED.set({})
     try:
         yield

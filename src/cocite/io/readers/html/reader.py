@@ -6,8 +6,8 @@ Nodes are the paths of all pages in the folder. Every link is a row, so ``--coun
 counts repeated links. Absolute links are internal if they begin with the published site's URL:
 ``--site``, or the URL on which most canonical links of sampled pages agree. A page whose canonical
 link or ``refresh`` leads to another page of the folder is an alias of that page. ``--links main``
-excludes navigation: links in navigation elements, and links to pages that 90% of the site's pages
-(at least ten) link to.
+excludes navigation: links in navigation elements, and links to pages that at least 90% of the
+site's pages, and at least ten, link to.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def read_site(job: Job, site: Site) -> Read:
 
 
 def _captures_of(job: Job, site: Site, found: PagesFound) -> Captures:
-    """Return captures with paths as nodes for the site's pages, and URLs for other pages."""
+    """Return captures whose nodes are paths for the site's pages, and URLs for other pages."""
 
     def name(url: str) -> str:
         page = site.page_at(url) if site.is_inside(url) else url
@@ -114,7 +114,7 @@ def _captures_of(job: Job, site: Site, found: PagesFound) -> Captures:
         advice=". Pass the URL where the folder is published: --site URL",
         hidden=HERE,
     )
-    captures = Captures(job, found, rules)  # `name` above adds to it
+    captures = Captures(job, found, rules)  # the function `name` adds to it
     return captures
 
 
@@ -148,13 +148,13 @@ def content_of(
     try:
         content = site.read(path, most + 1)
     except (FileNotFoundError, NotADirectoryError):
-        return "gone while it was read"
+        return "page that no longer exists"
     except OSError as error:
         raise InputError(f"{job.source.label}: {path} cannot be read: {error.strerror}") from error
     if len(content) > most:
         return f"page of more than {most:,} bytes"
     if b"\0" in content[:1024] and not content.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return f"binary file called {called}"
+        return f"{called} file with binary content"
     return content
 
 
@@ -173,7 +173,7 @@ def _published(job: Job, site: Site, pages: Pages) -> str:
 
 
 def _root(url: str, path: str) -> str:
-    """Return the site's URL if the page at ``path`` has the URL ``url``, or ""."""
+    """Return the site's URL if ``url`` is the URL of the page at ``path``; "" if it cannot be."""
     folder, _, file = quote(path).rpartition("/")
     stem = os.path.splitext(file)[0]
     plain = url.partition("?")[0].rstrip("/") if stem == "index" else url.partition("?")[0]
@@ -249,7 +249,7 @@ class _Unpacked:
         self._folders, self._links = {""}, dict[str, str]()
         self._members, self._size = 0, 0
         self._names, self._most_names = 0, job.memory // 4
-        # Decompression limits tar archives, which are streams.
+        # Tar archives are read as streams, whose decompressed size is already limited.
         self._most = most_unpacked(job.source.nbytes) if is_zip else sys.maxsize
         disk.make_own_folder(top, new=True)
 
@@ -263,7 +263,7 @@ class _Unpacked:
         elif path.count("/") > _MOST_FOLDERS:
             self.left_out[_LONG] += 1
         elif member.kind in ("device", "sparse"):
-            self.left_out["no file" if member.kind == "device" else "sparse file"] += 1
+            self.left_out["special file" if member.kind == "device" else "sparse file"] += 1
         elif member.kind != "folder":
             try:
                 if self._is_free(path):
@@ -402,7 +402,7 @@ def _unpacking(job: Job, member: str = "") -> Iterator[None]:
     """Convert errors to InputError, with the file and, if known, the member."""
     damaged: tuple[type[Exception], ...] = (tarfile.TarError, zipfile.BadZipFile, zlib.error)
     damaged += (ValueError, *unpack_errors())
-    # The others: encrypted, an unknown compression, or too large.
+    # The others: an encrypted archive, an unknown compression, or too little memory.
     caught: tuple[type[Exception], ...] = (*damaged, RuntimeError, MemoryError)
     at = f": {member[:200]}" if member else ""
     try:

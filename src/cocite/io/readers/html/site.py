@@ -1,8 +1,8 @@
 """A folder as a site: which files are pages, and which page a URL leads to.
 
 Names of pages end in .html, .htm, .xhtml or .shtml, before or after a query if the name has one, as
-saved by ``wget``. A file with no extension, or with that of a server-side script (.php), again
-before a query, is a page if it begins like HTML. A URL leads to the file at its path with its query
+saved by ``wget``. A file with no extension, or with that of a server-side script (.php) before
+any query, is a page if it begins like HTML. A URL leads to the file at its path with its query
 (``p.php?id=2``), otherwise to the file at its path. If the path is a folder, the URL leads to its
 index.html; if no file exists, to the file with .html appended, as on hosts of static sites.
 
@@ -53,7 +53,7 @@ def may_be_page(name: str) -> bool:
 
 
 def _without_query(name: str) -> str:
-    """Return the name of a file in lower case, without its folders and a query."""
+    """Return the name of a file in lower case, without its folders or query."""
     return name.lower().rpartition("/")[2].partition("?")[0]
 
 
@@ -76,8 +76,8 @@ def is_vault(folder: Path) -> bool:
 def folder_kind(folder: Path) -> str:
     """Return the name of a folder's reader: ``notes``, ``html`` or "".
 
-    The folder is read as notes if it belongs to a note-taking program, or has more notes than pages
-    and than tables; otherwise as HTML if :func:`is_site`.
+    The folder is read as notes if it belongs to a note-taking program, or has more notes than it
+    has pages or tables; otherwise as HTML if :func:`is_site`.
     """
     if is_vault(folder):
         return "notes"
@@ -134,7 +134,7 @@ class Site:
             try:
                 entries = list(os.scandir(self.path / above))
             except FileNotFoundError:
-                self.left_out["gone while it was read"] += 1
+                self.left_out["folder that no longer exists"] += 1
                 continue
             except OSError as error:
                 raise InputError(f"{self.path / above} cannot be read: {error.strerror}") from error
@@ -150,7 +150,7 @@ class Site:
                 elif entry.is_file(follow_symlinks=False):
                     self.files.add(path)
                 else:
-                    self.left_out["no file"] += 1
+                    self.left_out["special file"] += 1
 
     def _link(self, path: str) -> None:
         """Record a symbolic link as an alias of its target."""

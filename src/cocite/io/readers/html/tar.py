@@ -77,4 +77,4 @@ def tar_members(stream: IO[bytes]) -> Iterator[TarMember]:
         while rest := below.read(_PIECE):
             whole = whole and not rest.strip(b"\0")
         if not whole:
-            raise tarfile.ReadError(f"at byte {archive.offset:,}: its end is missing, or damaged")
+            raise tarfile.ReadError(f"at byte {archive.offset:,}: the end is missing or damaged")

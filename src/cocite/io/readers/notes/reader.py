@@ -76,7 +76,7 @@ READER = FormatReader(
 
 
 def _names(paths: list[str]) -> dict[str, str]:
-    """Return path -> name: without suffix, unless that is ambiguous or looks like a tag."""
+    """Map paths to names: paths without suffix, unless that is ambiguous or looks like a tag."""
     names, taken = dict[str, str](), set[str]()
     for path in paths:
         name = _stem(path)
@@ -179,7 +179,7 @@ class _Links:
 def draft_links(content: bytes, names: Iterable[str], at: str) -> tuple[list[str], list[str]]:
     """Return the nodes among ``names`` that a new note links to, and its unresolved links.
 
-    ``at`` is the new note's name. Links to itself are omitted; aliases of notes are ignored.
+    ``at`` is the new note's name. Links to ``at`` are omitted; aliases of notes are ignored.
     """
     for library in LIBRARIES:
         need(library, "reading a Markdown draft", EXTRA)

@@ -3,12 +3,12 @@
 A wiki link's target is a path from the root or, with ``./`` and ``../``, from the linking note. If
 no note has that path, the link leads to a note whose path ends in the target, ignoring case. Notes
 below the linking note's folder are preferred, then short paths. If there is no such note, the link
-leads to a note with the target as alias.
+leads to a note that has the target as an alias.
 
-A Markdown link's target is relative to its note, or to the root if it begins with a slash; suffixes
-may be missing or differ (.html matches .md). A folder's index or README is its page. Other Markdown
-links are resolved like wiki links, unless they begin with a slash or a dot. No link leaves the
-folder.
+A Markdown link's target is relative to its note, or to the root if the target begins with a slash;
+suffixes may be missing or differ (.html matches .md). A folder's index or README is its page. Other
+Markdown links are resolved like wiki links, unless they begin with a slash or a dot. No link leaves
+the folder.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Vault:
             known.append(name)
 
     def find(self, kind: int, written: str, at: str) -> Destination:
-        """Return a link's target; ``kind`` is an index in ``note.KINDS``, ``at`` the note."""
+        """Return a link's target; ``kind`` is an index in ``note.KINDS``, ``at`` its note."""
         if kind != WIKI and (found := _SCHEME.match(written)):
             web = found[0].lower() in ("http:", "https:")
             return Destination(EXTERNAL, written) if web else Destination(NO_PAGE)

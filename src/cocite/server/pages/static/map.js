@@ -6,7 +6,7 @@
   const main = document.getElementById("main");
   const said = document.getElementById("said");
   const still = matchMedia("(prefers-reduced-motion: reduce)");
-  const panes = matchMedia("(min-width: 75rem)"); // the map fills one, as page.css has it
+  const panes = matchMedia("(min-width: 75rem)"); // with panes, as in page.css, the map fills one
   const SVG = "http://www.w3.org/2000/svg";
   const clamp = (value, low, high) => Math.min(high, Math.max(low, value));
   const make = (name, values = {}, text = "") => {

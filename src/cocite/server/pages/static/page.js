@@ -1,6 +1,6 @@
 /* Optional enhancements of pages: names are completed while typing, pages are replaced in place, and
-   hovering links the list and the map. Texts are inserted only as text, and HTML comes only from
-   pages of this server. */
+   the list and the map highlight each other's pages. Texts are inserted only as text, and HTML
+   comes only from pages of this server. */
 "use strict";
 (() => {
   const main = document.getElementById("main");
@@ -33,7 +33,7 @@
 
   /* -- pages in place -------------------------------------------------------------------- */
 
-  const LATE = 2000; // milliseconds until an answer can be cancelled
+  const LATE = 2000; // milliseconds until an answer can be canceled
   const LATER = 300; // until the front page is polled again for starts
   let asked = null;
   let shown = location.pathname + location.search;
@@ -288,7 +288,7 @@
   names.id = "names";
   names.setAttribute("role", "listbox");
   names.setAttribute("aria-label", "Names");
-  const draft = create("a", "Paste links to place a draft page");
+  const draft = create("a", "Paste its links to find related pages");
   const keys = create("p", create("kbd", "↑"), " ", create("kbd", "↓"), " choose ", create("kbd", "Enter"), " open");
   keys.className = "keys";
   const box = create("div", names, create("p", "Not a page yet? ", draft), keys);
