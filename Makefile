@@ -24,7 +24,7 @@ bytecode = [ -z "$$PYTHONDONTWRITEBYTECODE" ] \
 	|| export PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(VENV)/bytecode"
 
 # Of the contract of measures, what runs every kernel: builds, lists, batches, several nodes, settings.
-BOUNDS := test_kernel or sorted or any_graph or aggregate or related_all or decay or meeting or interrupted
+BOUNDS := test_kernel or sorted or symmetric or aggregate or related_all or decay or meeting or resumes
 
 # Whatever tests leave in the temporary directory goes with them. Where there is room for it this is
 # in memory: they write, sync and remove thousands of small stores.

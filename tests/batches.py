@@ -1,7 +1,7 @@
-"""What a batch has answered, as rows.
+"""The answers of a batch, as rows.
 
-Of JSON lines: to write a table and read it again takes DuckDB 50 ms, however small it is. That
-tables say the same is tested where outputs are (``search/test_batch.py``).
+They are read from JSON lines: DuckDB takes 50 ms to write and read even a small table. Tests of
+outputs (``search/test_batch.py``) check that tables hold the same.
 """
 
 import json
@@ -12,8 +12,8 @@ from cocite import Index
 
 
 def all_rows(index: Index, output: Path, k: int, **options: Any) -> list[tuple[Any, ...]]:
-    """Rows of node, rank, related node, score, standard error, and the ends of an interval where
-    there are some; ``output`` is made.
+    """Rows of node, rank, related node, score, standard error and any ends of an interval; creates
+    ``output``.
     """
     index.related_all(output, k, kind="jsonl", **options)
     with output.open(encoding="utf-8") as lines:

@@ -1,4 +1,4 @@
-"""What tests of builds share: the bytes of an index, damage, and interruptions."""
+"""Helpers of tests of builds: the bytes of an index, damage, and interruptions."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +10,7 @@ def files(path: Path) -> dict[str, bytes]:
 
 
 def flip(file: Path, at: int) -> None:
-    """Flip a bit of a file's byte."""
+    """Flip one bit of the byte at an offset."""
     content = bytearray(file.read_bytes())
     content[at] ^= 1
     file.write_bytes(content)
@@ -19,7 +19,7 @@ def flip(file: Path, at: int) -> None:
 def stop_at(
     count: int, error: type[BaseException] = KeyboardInterrupt
 ) -> Callable[[int, int], None]:
-    """What interrupts a build at its report of so many units, or more."""
+    """A progress callback that interrupts a build at ``count`` units or more."""
 
     def stop(done: int, total: int) -> None:
         if done >= count:

@@ -1,12 +1,12 @@
-"""The tests on every Python we promise, with the oldest and the newest of what we depend on.
+"""Run the tests on every supported Python, with the oldest and the newest dependencies.
 
     python -m tests.matrix [--python 3.12] [--versions oldest] [-- TESTS AND OPTIONS OF PYTEST]
 
-Each pair of a Python and an age of versions is a row: uv resolves ``pyproject.toml`` for it (only
-wheels: what has none for a Python is not what people install there), makes an environment of its
-own in a temporary directory, and runs the tests, which are ``tests`` by default. A Python that is
-not on the machine, and that uv cannot fetch, is a row that says so: its versions are resolved all
-the same. Ends with 1 if a row failed. ``make test-matrix`` runs the quick tests.
+Each pair of a Python and an age of versions is a row. For each, uv resolves ``pyproject.toml``
+(wheels only, as people install them), makes an environment in a temporary directory, and runs the
+tests, by default ``tests``. A Python that is neither on the machine nor available to uv is a row
+that says so; its versions are resolved all the same. Exits with 1 if a row failed.
+``make test-matrix`` runs the quick tests.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from pathlib import Path
 PYTHONS = "3.11", "3.12", "3.13", "3.14"
 AGES = {"oldest": "lowest-direct", "newest": "highest"}
 SHOWN = "numpy", "duckdb", "pandas"
-"""Packages whose versions the table shows."""
+"""Packages whose versions the table lists."""
 
 _PROJECT = Path(__file__).parents[1]
 _CLOSING = re.compile(r"\d+ (?:passed|failed|error).*")
@@ -31,7 +31,7 @@ _CLOSING = re.compile(r"\d+ (?:passed|failed|error).*")
 
 @dataclass(frozen=True)
 class Row:
-    """What came of one Python and one age of versions."""
+    """The result of one Python and one age of versions."""
 
     python: str
     age: str
@@ -41,7 +41,7 @@ class Row:
 
 
 def main() -> int:
-    """Run what was asked for; returns the exit code."""
+    """Run the selected rows; returns the exit code."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--python", action="append", choices=PYTHONS, help="by default all")
     parser.add_argument("--versions", action="append", choices=AGES, help="by default both")
@@ -65,26 +65,26 @@ def main() -> int:
 
 
 def _row(uv: str, python: str, age: str, folder: Path, tests: list[str]) -> Row:
-    begun = time.monotonic()
+    start = time.monotonic()
     print(f"Python {python}, {age} versions", flush=True)
-    wanted = folder / "requirements"
+    requirements = folder / "requirements"
     resolving = [uv, "pip", "compile", "--quiet", "--no-header", "--only-binary", ":all:"]
     resolving += ["--python-version", python, "--resolution", AGES[age], "--extra", "dev"]
-    resolving += ["pyproject.toml", "-o", str(wanted)]
+    resolving += ["pyproject.toml", "-o", str(requirements)]
     if subprocess.run(resolving, cwd=_PROJECT, check=False).returncode:
         return Row(python, age, "", "there are no such versions (above)", failed=True)
-    pins = dict(re.findall(r"^([\w-]+)==([\w.]+)", wanted.read_text(), re.MULTILINE))
+    pins = dict(re.findall(r"^([\w-]+)==([\w.]+)", requirements.read_text(), re.MULTILINE))
     versions = ", ".join(f"{name} {pins.get(name, 'none')}" for name in SHOWN)
     environment = folder / "environment"
-    made = [uv, "venv", "--quiet", "--python", python, str(environment)]
-    if subprocess.run(made, cwd=_PROJECT, check=False).returncode:
+    creating = [uv, "venv", "--quiet", "--python", python, str(environment)]
+    if subprocess.run(creating, cwd=_PROJECT, check=False).returncode:
         return Row(python, age, versions, f"resolved; no Python {python} here", failed=False)
-    own = str(environment / "bin" / "python")
-    install = [uv, "pip", "install", "--quiet", "--python", own]
-    subprocess.run([*install, "--no-deps", "-r", str(wanted)], check=True)
+    interpreter = str(environment / "bin" / "python")
+    install = [uv, "pip", "install", "--quiet", "--python", interpreter]
+    subprocess.run([*install, "--no-deps", "-r", str(requirements)], check=True)
     subprocess.run([*install, "--no-deps", "-e", str(_PROJECT)], check=True)
     ran = subprocess.run(
-        [own, "-m", "pytest", *tests],
+        [interpreter, "-m", "pytest", *tests],
         cwd=_PROJECT,
         env=os.environ | {"COCITE_CACHE": str(folder / "kernels")},
         stdout=subprocess.PIPE,
@@ -95,7 +95,7 @@ def _row(uv: str, python: str, age: str, folder: Path, tests: list[str]) -> Row:
     result = closing[-1].rstrip("= ") if closing else f"ended with {ran.returncode}"
     if ran.returncode:
         print(ran.stdout)
-    print(f"  {result}, {time.monotonic() - begun:.0f} s in all", flush=True)
+    print(f"  {result}, {time.monotonic() - start:.0f} s in all", flush=True)
     return Row(python, age, versions, result, failed=ran.returncode != 0)
 
 

@@ -1,7 +1,7 @@
-"""A real server of PostgreSQL for tests: Debian's, in a directory of its own, gone afterwards.
+"""A real PostgreSQL server for tests, in a temporary directory.
 
-It listens at 127.0.0.1 only and asks for a password, so that there is one to keep to oneself. Where
-tests run as root it runs as another user, as it refuses root.
+It listens at 127.0.0.1 only and asks for a password, so that tests have one to hide. PostgreSQL
+refuses root: where tests run as root, it runs as another user.
 """
 
 import os
@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 
 PASSWORD = "ge:heim/#1"
-"""With all that an address must write as %XX."""
+"""With the characters that an address must write as %XX."""
 
 
 def programs() -> Path | None:
-    """The directory of ``initdb`` and ``pg_ctl``; None where there are none."""
+    """The directory of ``initdb`` and ``pg_ctl``, or None."""
     found = shutil.which("initdb")
     places = [Path(found).resolve().parent] if found else []
     places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
@@ -28,7 +28,7 @@ def programs() -> Path | None:
 
 
 def as_user() -> dict[str, Any]:
-    """What a process takes that may not be root's."""
+    """Options that run a process as another user than root."""
     if os.geteuid() != 0:
         return {}
     for name in ("postgres", "nobody"):
@@ -41,21 +41,19 @@ def as_user() -> dict[str, Any]:
 
 
 def _place(user: dict[str, Any]) -> str | None:
-    """Where another user can reach a directory of its own: the tests' temporary one may be root's
-    alone.
-    """
-    for place in (tempfile.gettempdir(), "/dev/shm", "/tmp", "/var/tmp") if user else ():
-        path = Path(place).resolve()
-        if path.is_dir() and all(each.stat().st_mode & 1 for each in (path, *path.parents)):
-            return place
+    """A directory that another user can reach: the temporary one of the tests may be root's."""
+    for directory in (tempfile.gettempdir(), "/dev/shm", "/tmp", "/var/tmp") if user else ():
+        path = Path(directory).resolve()
+        if path.is_dir() and all(parent.stat().st_mode & 1 for parent in (path, *path.parents)):
+            return directory
     return None
 
 
 @contextmanager
 def server() -> Iterator[str]:
     """The address of a new server's database, with its password."""
-    where = programs()
-    assert where is not None
+    bin_dir = programs()
+    assert bin_dir is not None
     user = as_user()
     with tempfile.TemporaryDirectory(prefix="pg", dir=_place(user)) as folder:
         home = Path(folder)
@@ -63,12 +61,12 @@ def server() -> Iterator[str]:
         password.write_text(PASSWORD, "utf-8")
         data = home / "data"
         if user:
-            for each in (home, password):
-                os.chown(each, user["user"], user["group"])
+            for path in (home, password):
+                os.chown(path, user["user"], user["group"])
 
         def run(*command: str) -> None:
             done = subprocess.run(
-                [str(where / command[0]), *command[1:]],
+                [str(bin_dir / command[0]), *command[1:]],
                 cwd=home,
                 env={"PATH": os.defpath, "LC_ALL": "C.UTF-8"},
                 stdout=subprocess.DEVNULL,  # the server keeps what it inherits open
@@ -77,8 +75,8 @@ def server() -> Iterator[str]:
                 **user,
             )
             log = home / "log"
-            said = log.read_text("utf-8") if log.exists() else ""
-            assert done.returncode == 0, f"{command[0]}: {done.returncode}: {said}"
+            log_text = log.read_text("utf-8") if log.exists() else ""
+            assert done.returncode == 0, f"{command[0]}: {done.returncode}: {log_text}"
 
         run(
             *("initdb", "-D", str(data), "-U", "tester", "-A", "scram-sha-256"),

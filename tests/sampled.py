@@ -1,4 +1,4 @@
-"""Indexes of samples, in every layout of samples, of one small graph: built once a module."""
+"""Indexes of one small graph in every layout of samples, built once per module."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ import numpy as np
 
 import cocite
 from cocite import Graph, Index
-from tests.conftest import by_walks
+from tests.conftest import with_psimrank
 
 KINDS: dict[str, dict[str, Any]] = {
     "trees": {},
@@ -24,7 +24,7 @@ Built = Callable[[str], Index]
 
 
 def near_graph(folder: Path) -> Graph:
-    """60 nodes, which link to nodes with ids near theirs."""
+    """60 nodes that link to nodes with nearby ids."""
     rng = np.random.default_rng(4)
     near = rng.integers(0, 60, (400, 1)) // 10 * 10 + rng.integers(0, 14, (400, 2))
     (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in near.tolist()))
@@ -34,12 +34,12 @@ def near_graph(folder: Path) -> Graph:
 def built_once(
     graph: Graph, folder: Path, kinds: Mapping[str, Mapping[str, Any]], **options: Any
 ) -> Built:
-    """What gives an index of each kind."""
+    """A function that returns the index of a kind, built at the first call."""
     found: dict[str, Index] = {}
 
     def get(kind: str) -> Index:
         if kind not in found:
-            chosen = by_walks({**options, **kinds[kind]})
+            chosen = with_psimrank({**options, **kinds[kind]})
             found[kind] = cocite.build(graph, folder / kind, **chosen)
         return found[kind]
 

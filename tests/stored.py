@@ -1,9 +1,9 @@
 """Small stored graphs for tests, without the database that reads files of any size.
 
-``ingest`` takes 50 ms for a graph of ten links, nearly all of it DuckDB's, and thousands of tests
-begin with one. Here names are numbered and links sorted in plain Python; what is written is written
-by ``io/storing.py``, as ever. ``tests/graph/test_stored_graph.py`` holds it to what
-``ingest`` makes, byte by byte; tests of how graphs are made take ``ingest`` itself.
+``ingest`` takes 50 ms for a graph of ten links, nearly all in DuckDB, and thousands of tests begin
+with one. Here plain Python numbers names and sorts links; ``io/storing.py`` writes them as always.
+``tests/graph/test_stored_graph.py`` compares the bytes with those of ``ingest``; tests of how
+graphs are made call ``ingest`` itself.
 """
 
 import re
@@ -22,13 +22,13 @@ from cocite.storage import Manifest
 from cocite.storage.staging import Staging
 
 SIMPLE = re.compile(r"[A-Za-z0-9]+( [A-Za-z0-9]+)*")
-"""Names that any reader takes as they are, and that are sorted as they are."""
+"""Names that any reader takes and sorts unchanged."""
 INTEGER = re.compile(r"0|[1-9][0-9]{0,17}")
 OPTIONS = {"weight_column", "undirected", "keep_self_loops"}
 
 
 def can_store(rows: Sequence[Sequence[str]], nodes: Sequence[str], options: dict[str, Any]) -> bool:
-    """Whether :func:`store` makes what ``ingest`` does."""
+    """Whether :func:`store` makes the same graph as ``ingest``."""
     if not options.keys() <= OPTIONS or not (rows or nodes):
         return False
     weight = options.get("weight_column")
@@ -45,12 +45,12 @@ def can_store(rows: Sequence[Sequence[str]], nodes: Sequence[str], options: dict
 def store(
     output: Path, rows: Sequence[Sequence[str]], nodes: Sequence[str], **options: Any
 ) -> Graph:
-    """The graph of rows of (source, target), or of (source, target, weight), and more ``nodes``."""
+    """The graph of rows (source, target) or (source, target, weight), and of more ``nodes``."""
     tables: Any = Sorted(rows, nodes, options.pop("weight_column", None) is not None)
     undirected, loops = (bool(options.get(key)) for key in ("undirected", "keep_self_loops"))
-    how = ReadOptions(undirected=undirected, keep_self_loops=loops)
+    read_options = ReadOptions(undirected=undirected, keep_self_loops=loops)
     with Staging(output, "graph") as draft:
-        facts, files = store_links(draft.path, tables, how, no_progress)
+        facts, files = store_links(draft.path, tables, read_options, no_progress)
         facts["rows"] = len(rows)
         facts["dropped"]["bad_rows"] = 0
         facts["sources"] = []
@@ -58,7 +58,7 @@ def store(
 
 
 class Sorted:
-    """What ``io/storing.py`` asks of ``Tables``, of rows that are in memory."""
+    """The part of ``Tables`` that ``io/storing.py`` uses, for rows in memory."""
 
     def __init__(self, rows: Sequence[Sequence[str]], nodes: Sequence[str], weighted: bool) -> None:
         names = {*nodes, *(name for row in rows for name in row[:2])}
@@ -74,7 +74,7 @@ class Sorted:
         return len(self._names)
 
     def cut(self) -> None:
-        """Nothing is left out."""
+        """Keep everything."""
 
     def dense(self, count: int) -> bool:
         return self.integers and int(self._names[-1]) == count - 1

@@ -1,4 +1,4 @@
-"""Commands that have a terminal."""
+"""Commands on a terminal."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 
-def on_a_terminal(
+def run_on_terminal(
     command: list[str],
     env: Mapping[str, str],
     *,
@@ -19,30 +19,30 @@ def on_a_terminal(
     folder: Path | None = None,
     whole: bool = False,
 ) -> tuple[int, str]:
-    """Return how a command ended, and what it wrote to a terminal as its standard error.
+    """Return the exit code of a command, and what it wrote to a terminal as its standard error.
 
     A ``whole`` terminal is its standard input and output, too.
     """
-    ours, theirs = pty.openpty()
+    parent_fd, child_fd = pty.openpty()
     if columns is not None:
-        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        fcntl.ioctl(child_fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     with subprocess.Popen(
         command,
         cwd=folder,
         env=env,
-        stdin=theirs if whole else None,
-        stdout=theirs if whole else subprocess.DEVNULL,
-        stderr=theirs,
+        stdin=child_fd if whole else None,
+        stdout=child_fd if whole else subprocess.DEVNULL,
+        stderr=child_fd,
     ) as child:
-        os.close(theirs)
-        seen = b""
-        while select.select([ours], [], [], 120)[0]:
+        os.close(child_fd)
+        output = b""
+        while select.select([parent_fd], [], [], 120)[0]:
             try:
-                piece = os.read(ours, 65536)
+                piece = os.read(parent_fd, 65536)
             except OSError:  # Linux: the other side is closed
                 break
             if not piece:
                 break
-            seen += piece
-    os.close(ours)
-    return child.returncode, seen.decode()
+            output += piece
+    os.close(parent_fd)
+    return child.returncode, output.decode()

@@ -1,4 +1,4 @@
-"""The public names: complete, sorted, and lazily imported."""
+"""The public names are complete, sorted and lazily imported."""
 
 import json
 import subprocess
@@ -13,19 +13,19 @@ from cocite.errors import StoreError, UsageError
 from tests.conftest import MakeGraph, Shell
 
 
-def test_all_public_names_exist_and_are_sorted() -> None:
+def test_public_names_exist_and_are_sorted() -> None:
     assert cocite.__all__ == sorted(cocite.__all__)
     assert dir(cocite) == cocite.__all__
     for name in cocite.__all__:
         assert getattr(cocite, name) is not None
 
 
-def test_an_unknown_name_is_an_attribute_error() -> None:
+def test_unknown_attribute_raises_attribute_error() -> None:
     with pytest.raises(AttributeError, match="no attribute 'simrank'"):
         cocite.simrank  # noqa: B018
 
 
-def test_the_version_is_that_of_the_package() -> None:
+def test_version_equals_package_metadata() -> None:
     from importlib.metadata import version
 
     assert cocite.__version__ == version("cocite")
@@ -33,18 +33,18 @@ def test_the_version_is_that_of_the_package() -> None:
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_importing_it_imports_nothing_heavy() -> None:
+def test_import_loads_no_heavy_library() -> None:
     code = "import sys, cocite; print({'numpy', 'numba', 'duckdb', 'click'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
 
 
-def test_a_tab_completes_public_names_only(make_graph: MakeGraph) -> None:
+def test_dir_lists_public_names_only(make_graph: MakeGraph) -> None:
     graph = make_graph([("a", "b"), ("c", "b")])
     index = cocite.build(graph)
-    ours = index, graph, index.related("a"), cocite.pagerank(graph), cocite.exact_simrank(graph)
-    for value in ours:
-        assert not [name for name in dir(value) if name.startswith("_")]
+    objects = index, graph, index.related("a"), cocite.pagerank(graph), cocite.exact_simrank(graph)
+    for each in objects:
+        assert not [name for name in dir(each) if name.startswith("_")]
     assert {"related", "similarity", "why", "measure"} <= set(dir(index))
     assert not {"means", "for_why", "scorer"} & set(dir(index))
     assert {"to_pandas", "certain_ranks", "count"} <= set(dir(index.related("a")))
@@ -52,18 +52,18 @@ def test_a_tab_completes_public_names_only(make_graph: MakeGraph) -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "says"),
+    ("cls", "message"),
     [
         (cocite.Graph, r"cocite\.Graph\.open\(path\).*open_graph"),
         (cocite.Index, r"cocite\.open\(path\)"),
     ],
 )
-def test_a_path_is_no_store(kind: Any, says: str) -> None:
-    with pytest.raises(UsageError, match=f"'web.graph'.*{says}"):
-        kind("web.graph")
+def test_graph_and_index_refuse_path(cls: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=f"'web.graph'.*{message}"):
+        cls("web.graph")
 
 
-def test_info_and_verify_are_functions_too(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_info_and_verify_take_path(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([("a", "b"), ("a", "c"), ("c", "b")])
     index = tmp_path / "i"
     cocite.build(graph, index, measure="psimrank", samples=3)
@@ -77,20 +77,22 @@ def test_info_and_verify_are_functions_too(make_graph: MakeGraph, tmp_path: Path
         cocite.info(tmp_path / "none")
 
 
-def test_command_evaluation(tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluate_equals_command(
+    tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     graph = cocite.generate_web("g", nodes=300, links=2000, seed=1, labels="labels.tsv")
     index = cocite.build(graph, "i", samples=10, measure="psimrank")
     command = "evaluate i --labels labels.tsv --queries 30 --cutoffs 5 --set decay=0.3 --seed 2"
     printed = json.loads(shell([*command.split(), "--format", "json"]).out)
     settings: dict[str, Any] = {"queries": 30, "cutoffs": [5], "settings": {"decay": 0.3}}
-    for given in ("i", index, Path("i")):
-        found = cocite.evaluate(given, labels="labels.tsv", seed=2, **settings)
+    for source in ("i", index, Path("i")):
+        found = cocite.evaluate(source, labels="labels.tsv", seed=2, **settings)
         assert found.to_json() == printed
     titles, rows = found.rows()
     assert len(list(rows)) == len(printed["figures"])
     assert {"figure", "estimate", "low", "high"} <= set(titles)
-    wrong: tuple[dict[str, Any], ...] = (
+    invalid: tuple[dict[str, Any], ...] = (
         {"queries": 0},
         {"queries": "all"},
         {"depth": 0},
@@ -100,8 +102,8 @@ def test_command_evaluation(tmp_path: Path, shell: Shell, monkeypatch: pytest.Mo
         {"label_columns": [1]},
         {"settings": {"form": "x"}},
     )
-    for bad in wrong:
+    for options in invalid:
         with pytest.raises(UsageError):
-            cocite.evaluate("i", labels="labels.tsv", **bad)
+            cocite.evaluate("i", labels="labels.tsv", **options)
     with pytest.raises(UsageError, match="pass a graph, or indexes of the same graph"):
         cocite.evaluate()

@@ -1,4 +1,4 @@
-"""Imports go down: read from the source, compared with the table in docs/architecture.md."""
+"""Imports go down: those of the source, compared with the table in docs/architecture.md."""
 
 import ast
 import os
@@ -16,13 +16,13 @@ import cocite
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "cocite"
-FACADE = {"__init__", "__main__"}  # stand above all rooms
+FACADE = {"__init__", "__main__"}  # above all packages
 
 BESIDE = {
     ("deadline", "errors"): "everything reports through one tree",
     ("extras", "errors"): "everything reports through one tree",
     ("graph", "io"): "a graph is made from objects and files, and opened by URL",
-    ("graph", "kernels"): "links are turned round and names looked up by kernels",
+    ("graph", "kernels"): "links are transposed and names looked up by kernels",
     ("graph", "results"): "what a graph holds is a result",
     ("io", "cluster"): "texts are read, and links sorted, on several threads",
     ("io", "graph"): "readers make the parts of graphs",
@@ -33,42 +33,42 @@ BESIDE = {
     ("storage", "errors"): "everything reports through one tree",
     ("storage", "resources"): "messages about disks state sizes as all others do",
 }
-"""The pairs on one level that may import, first from second, and why."""
+"""The pairs of one level whose first may import the second, and why."""
 
 
 def levels() -> dict[str, int]:
-    """Room -> level, as the architecture's table has it."""
+    """Package -> level, from the table of the architecture."""
     text = (ROOT / "docs" / "architecture.md").read_text("utf-8")
     rows = re.findall(r"^\| (\d) \| `(\w+)` \|", text, re.M)
-    return {fit: int(level) for level, fit in rows}
+    return {package: int(level) for level, package in rows}
 
 
-def room_of(path: Path) -> str:
+def package_of(path: Path) -> str:
     return path.relative_to(SOURCE).with_suffix("").parts[0]
 
 
 @cache
-def tree_of(path: Path) -> ast.Module:
+def parsed(path: Path) -> ast.Module:
     return ast.parse(path.read_text("utf-8"))
 
 
 @cache
-def nodes_of(path: Path) -> list[ast.AST]:
-    """All of a file: to parse those of the package takes two seconds, and many tests read them."""
-    return list(ast.walk(tree_of(path)))
+def ast_nodes(path: Path) -> list[ast.AST]:
+    """All nodes of a file, cached because parsing all files takes two seconds."""
+    return list(ast.walk(parsed(path)))
 
 
 @pytest.fixture(autouse=True, scope="module")
-def forgotten() -> Iterator[None]:
-    """What was parsed does not stay for other tests: it is a lot."""
+def cleared_caches() -> Iterator[None]:
+    """Free the parsed files, which are large, after this module."""
     yield
-    tree_of.cache_clear()
-    nodes_of.cache_clear()
+    parsed.cache_clear()
+    ast_nodes.cache_clear()
 
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """(line, room) of every import of a room, those inside functions and for types included."""
-    for node in nodes_of(path):
+    """(line, package) of every import of a file, including those in functions and for types."""
+    for node in ast_nodes(path):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -83,29 +83,29 @@ def imports(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def faults(edges: list[tuple[str, str, str]], known: dict[str, int]) -> list[str]:
-    """What is wrong with (place, from room, to room) imports."""
-    found = []
-    for place, here, there in edges:
-        if here == there or here in FACADE or there == "__version__":
+    """The forbidden imports among (location, importer, imported)."""
+    messages = []
+    for location, importer, imported in edges:
+        if importer == imported or importer in FACADE or imported == "__version__":
             continue
-        if known[there] > known[here]:
-            found.append(f"{place}: {here} imports {there}, which stands above it")
-        elif known[there] == known[here] and (here, there) not in BESIDE:
-            found.append(f"{place}: {here} imports {there}, which stands beside it")
-    return found
+        if known[imported] > known[importer]:
+            messages.append(f"{location}: {importer} imports {imported}, which stands above it")
+        elif known[imported] == known[importer] and (importer, imported) not in BESIDE:
+            messages.append(f"{location}: {importer} imports {imported}, which stands beside it")
+    return messages
 
 
 def all_imports() -> list[tuple[str, str, str]]:
     return [
-        (f"{path.relative_to(ROOT)}:{line}", room_of(path), there)
+        (f"{path.relative_to(ROOT)}:{line}", package_of(path), imported)
         for path in sorted(SOURCE.rglob("*.py"))
-        for line, there in imports(path)
+        for line, imported in imports(path)
     ]
 
 
-def test_every_room_has_a_level() -> None:
-    rooms = {room_of(path) for path in SOURCE.rglob("*.py")} - FACADE
-    assert rooms == set(levels())
+def test_levels_cover_every_package() -> None:
+    packages = {package_of(path) for path in SOURCE.rglob("*.py")} - FACADE
+    assert packages == set(levels())
 
 
 def test_imports_go_down_only() -> None:
@@ -115,22 +115,20 @@ def test_imports_go_down_only() -> None:
 
 
 @pytest.mark.parametrize(
-    ("here", "there"), [("graph", "search"), ("storage", "graph"), ("storage", "kernels")]
+    ("importer", "imported"), [("graph", "search"), ("storage", "graph"), ("storage", "kernels")]
 )
-def test_an_import_that_goes_up_or_aside_is_found(here: str, there: str) -> None:
-    assert len(faults([("x.py:1", here, there)], levels())) == 1
+def test_faults_finds_import_up_or_sideways(importer: str, imported: str) -> None:
+    assert len(faults([("x.py:1", importer, imported)], levels())) == 1
 
 
-def test_what_may_stand_beside_is_used() -> None:
-    used = {(here, there) for _, here, there in all_imports()}
+def test_beside_lists_used_imports_only() -> None:
+    used = {(importer, imported) for _, importer, imported in all_imports()}
     assert set(BESIDE) <= used
 
 
 def libraries(path: Path) -> Iterator[str]:
-    """What a file imports, by ``import`` or by :func:`cocite.extras.need` and the like, which take
-    a name.
-    """
-    for node in nodes_of(path):
+    """What a file imports, by ``import`` or by name as in :func:`cocite.extras.need`."""
+    for node in ast_nodes(path):
         names: list[object] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -138,40 +136,40 @@ def libraries(path: Path) -> Iterator[str]:
             names = [node.module]
         elif isinstance(node, ast.Call):
             called = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            names = [getattr(each, "value", "") for each in node.args[:1]]
+            names = [getattr(argument, "value", "") for argument in node.args[:1]]
             names = names if called in ("need", "import_module", "__import__") else []
         yield from (name.split(".")[0] for name in names if isinstance(name, str))
 
 
-def test_some_libraries_are_imported_in_one_place_each() -> None:
-    places = {"numba": set[str](), "duckdb": set[str](), "ray": set[str]()}
+def test_numba_duckdb_and_ray_are_imported_in_one_package() -> None:
+    importers = {"numba": set[str](), "duckdb": set[str](), "ray": set[str]()}
     for path in SOURCE.rglob("*.py"):
-        for library in places.keys() & libraries(path):
+        for library in importers.keys() & libraries(path):
             folder = path.relative_to(SOURCE).parent.as_posix()
-            places[library].add(folder if library == "ray" else room_of(path))
-    assert places == {"numba": {"kernels"}, "duckdb": {"io"}, "ray": {"cluster/ray"}}
+            importers[library].add(folder if library == "ray" else package_of(path))
+    assert importers == {"numba": {"kernels"}, "duckdb": {"io"}, "ray": {"cluster/ray"}}
 
 
 def test_kernels_take_at_most_eight_arguments() -> None:
     wrong = [
         f"{path.name}:{node.lineno} {node.name}"
         for path in (SOURCE / "kernels").glob("*.py")
-        for node in nodes_of(path)
+        for node in ast_nodes(path)
         if isinstance(node, ast.FunctionDef) and len(node.args.args) > 8
     ]
     assert wrong == []
 
 
-def test_every_module_says_what_it_is() -> None:
-    bare = [
+def test_modules_have_docstrings() -> None:
+    undocumented = [
         str(path.relative_to(ROOT))
         for path in SOURCE.rglob("*.py")
-        if not ast.get_docstring(tree_of(path))
+        if not ast.get_docstring(parsed(path))
     ]
-    assert bare == []
+    assert undocumented == []
 
 
-# -- circles of files --------------------------------------------------------------------
+# -- cycles of files ---------------------------------------------------------------------
 
 
 def module_of(path: Path) -> str:
@@ -180,24 +178,24 @@ def module_of(path: Path) -> str:
 
 
 def files_imported() -> dict[str, set[str]]:
-    """Module -> the modules it imports, anywhere in its file, those for types included."""
+    """Module -> the modules that it imports anywhere in its file, including those for types."""
     paths = {module_of(path): path for path in SOURCE.rglob("*.py")}
     found: dict[str, set[str]] = {}
     for module, path in paths.items():
         found[module] = set()
-        for node in nodes_of(path):
+        for node in ast_nodes(path):
             if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("cocite"):
                 continue
             for alias in node.names:
                 if alias.name == "__version__":
                     continue
-                named = f"{node.module}.{alias.name}"
-                found[module].add(named if named in paths else str(node.module))
+                target = f"{node.module}.{alias.name}"
+                found[module].add(target if target in paths else str(node.module))
     return found
 
 
-def circle(imported: Mapping[str, set[str]]) -> list[str]:
-    """Files that import each other in a circle, the first one last again; none if there is none."""
+def cycle(imported: Mapping[str, set[str]]) -> list[str]:
+    """Files that import each other in a cycle, the first again at the end; empty without one."""
     try:
         TopologicalSorter(imported).prepare()
     except CycleError as error:
@@ -205,20 +203,20 @@ def circle(imported: Mapping[str, set[str]]) -> list[str]:
     return []
 
 
-def test_no_files_import_each_other_in_a_circle() -> None:
+def test_imports_have_no_cycle() -> None:
     imported = files_imported()
     assert len(imported) > 100
     assert sum(map(len, imported.values())) > 500
-    assert circle(imported) == []
+    assert cycle(imported) == []
 
 
-def test_a_circle_of_files_is_found() -> None:
-    assert set(circle({"a": {"b"}, "b": {"c"}, "c": {"a"}})) == {"a", "b", "c"}
+def test_cycle_finds_import_cycle() -> None:
+    assert set(cycle({"a": {"b"}, "b": {"c"}, "c": {"a"}})) == {"a", "b", "c"}
 
 
-# -- what a question loads ---------------------------------------------------------------
+# -- what a query loads ------------------------------------------------------------------
 
-ASK = """
+QUERY = """
 import sys
 import cocite
 index = cocite.open(sys.argv[1])
@@ -229,53 +227,53 @@ print(*(name for name in sys.modules if name.startswith(("cocite", "numba", "sci
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_a_question_to_trees_loads_no_builder(tmp_path: Path) -> None:
+def test_related_loads_no_build_module(tmp_path: Path) -> None:
     graph = cocite.ingest([(a, b) for a in "cd" for b in "ab"], tmp_path / "graph")
     cocite.build(graph, tmp_path / "index", samples=20, measure="psimrank")
-    asked = [sys.executable, "-c", ASK, str(tmp_path / "index")]
+    command = [sys.executable, "-c", QUERY, str(tmp_path / "index")]
     env = {name: text for name, text in os.environ.items() if name != "COCITE_JIT"}
-    done = subprocess.run(asked, env=env, check=True, capture_output=True, text=True)
-    found = done.stdout.split()
-    assert not [name for name in found if not name.startswith("cocite")]
-    assert "cocite.index.layouts.trees.reader" in found
-    made = [
+    done = subprocess.run(command, env=env, check=True, capture_output=True, text=True)
+    loaded = done.stdout.split()
+    assert not [name for name in loaded if not name.startswith("cocite")]
+    assert "cocite.index.layouts.trees.reader" in loaded
+    builders = [
         name
-        for name in found
+        for name in loaded
         if name.endswith((".build", ".assemble", "rows.words", "rows.pagesim", "rows.neighbors"))
         and not name.startswith("cocite.options.")
     ]
-    assert made == []
+    assert builders == []
     unused = ("engine.walk", "index.layouts.memory_plan", "io.tables", "search.intervals")
-    assert not {f"cocite.{name}" for name in (*unused, "storage.disk")} & {*found}
-    assert len(found) <= 47
+    assert not {f"cocite.{name}" for name in (*unused, "storage.disk")} & {*loaded}
+    assert len(loaded) <= 47
 
 
-# -- files that are named ----------------------------------------------------------------
+# -- names of files ----------------------------------------------------------------------
 
 
-def test_files_that_are_named_in_docstrings_and_documents_exist() -> None:
-    texts = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.md"), *(ROOT / "docs").glob("*.md")]
-    texts += [*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
-    texts += [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-    texts.append(ROOT / "tests" / "golden" / "README.md")
-    wrong, seen = [], 0
-    for text in texts:
-        for name in re.findall(r"`([\w/]+\.(?:py|md))`", text.read_text("utf-8")):
-            seen += 1
-            bases = (text.parent, SOURCE, SOURCE.parent, ROOT, ROOT / "tests")
+def test_docs_and_docstrings_name_existing_files() -> None:
+    files = [*SOURCE.rglob("*.py"), *SOURCE.rglob("*.md"), *(ROOT / "docs").glob("*.md")]
+    files += [*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("*.py")]
+    files += [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
+    files.append(ROOT / "tests" / "golden" / "README.md")
+    wrong, count = [], 0
+    for file in files:
+        for name in re.findall(r"`([\w/]+\.(?:py|md))`", file.read_text("utf-8")):
+            count += 1
+            bases = (file.parent, SOURCE, SOURCE.parent, ROOT, ROOT / "tests")
             places = [base / name for base in bases]
             if "NAME" not in name and not any(place.exists() for place in places):
-                wrong.append(f"{text.relative_to(ROOT)}: {name}")
-    assert seen > 100
+                wrong.append(f"{file.relative_to(ROOT)}: {name}")
+    assert count > 100
     assert wrong == []
 
 
-def test_what_the_guide_for_contributors_names_exists() -> None:
+def test_contributing_names_existing_files_and_targets() -> None:
     text = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
-    named = re.findall(r"`((?:src|tests|docs|examples|\.ci|benchmarks)/[^`]*)`", text)
-    named += re.findall(r"\]\((\w[^)]*)\)", text)
-    assert len(named) > 20
-    assert [n for n in named if "NAME" not in n and not (ROOT / n).exists()] == []
-    goals = re.findall(r"^make ([\w-]+)", text, re.M)
+    names = re.findall(r"`((?:src|tests|docs|examples|\.ci|benchmarks)/[^`]*)`", text)
+    names += re.findall(r"\]\((\w[^)]*)\)", text)
+    assert len(names) > 20
+    assert [n for n in names if "NAME" not in n and not (ROOT / n).exists()] == []
+    targets = re.findall(r"^make ([\w-]+)", text, re.M)
     rules = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text("utf-8"), re.M)
-    assert set(goals) <= set(rules)
+    assert set(targets) <= set(rules)

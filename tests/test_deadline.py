@@ -1,4 +1,4 @@
-"""Questions end when they were given no more time, whatever they read; and say the same if not."""
+"""Queries end at their deadline, whatever they read; before it, their answers do not change."""
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -34,40 +34,40 @@ INDEXES: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("deadline")
-    graph = cocite.ingest(LINKS, place / "graph")
+    path = tmp_path_factory.mktemp("deadline")
+    graph = cocite.ingest(LINKS, path / "graph")
     for name, options in INDEXES.items():
-        cocite.build(graph, place / name, **options)
-    return place
+        cocite.build(graph, path / name, **options)
+    return path
 
 
-def asked(index: Any) -> list[Any]:
-    """What an index says, in full."""
-    found = [index.related("p3", 10), index.similarity("p3", "p5")]
+def answers(index: Any) -> list[Any]:
+    """The answers of an index."""
+    results = [index.related("p3", 10), index.similarity("p3", "p5")]
     if index.samples is not None:
-        found.append(found[0].certain_ranks)
-    return found
+        results.append(results[0].certain_ranks)
+    return results
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of all deadlines."""
-    found = Clock()
-    monkeypatch.setattr("cocite.deadline._now", found)
-    return found
+    """A fake clock for all deadlines."""
+    fake = Clock()
+    monkeypatch.setattr("cocite.deadline._now", fake)
+    return fake
 
 
-def test_a_limit_holds_within_its_block_in_its_thread_alone(clock: Clock) -> None:
+def test_limited_applies_within_block_and_thread(clock: Clock) -> None:
     check()
     with limited(0.01):
         check()
         clock.sleep(0.02)
         with pytest.raises(QueryTimeout, match=r"0.01 s"):
             check()
-        with ThreadPoolExecutor(1) as others:
-            others.submit(check).result()  # another thread has no deadline
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(check).result()  # another thread has no deadline
         with limited(10), pytest.raises(QueryTimeout, match=r"0.01 s"):
-            check()  # the one that ends first
+            check()  # the earlier deadline
     check()
     with limited(10):
         with limited(0.0):
@@ -78,44 +78,48 @@ def test_a_limit_holds_within_its_block_in_its_thread_alone(clock: Clock) -> Non
 
 
 @pytest.mark.parametrize("name", INDEXES)
-def test_every_question_looks_at_the_clock(folder: Path, name: str) -> None:
+def test_limited_stops_every_query(folder: Path, name: str) -> None:
     index = cocite.open(folder / name)
-    whole = asked(index)
-    questions: list[Callable[[], object]] = [
+    expected = answers(index)
+    queries: list[Callable[[], object]] = [
         lambda: index.related("p3", 10),
         lambda: index.related(["p3", "p4"], 10, aggregate="min"),
         lambda: index.similarity("p3", "p5"),
     ]
     if name in ("psimrank", "simrank", "xjaccard"):
-        questions += [
+        queries += [
             lambda: index.related("p3", 3, refine=True),
             lambda: index.similarity("p3", "p5", refine=True),
         ]
     if name in ("psimrank", "simrank", "paths", "compact", "xjaccard"):
-        questions.append(lambda: index.why("p3", "p5"))
-    for question in questions:
-        question()
+        queries.append(lambda: index.why("p3", "p5"))
+    for query in queries:
+        query()
         with limited(0.0), pytest.raises(QueryTimeout):
-            question()
-    assert asked(index) == whole  # nothing is left behind of what was given up
+            query()
+    assert answers(index) == expected  # interrupted queries leave nothing behind
 
 
 @pytest.mark.parametrize("name", INDEXES)
-def test_large_files_in_pieces(folder: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = asked(cocite.open(folder / name))
+def test_part_reads_large_files_in_pieces(
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = answers(cocite.open(folder / name))
     monkeypatch.setattr(part, "_AT_ONCE", 3 * 60)
-    assert asked(cocite.open(folder / name)) == whole
+    assert answers(cocite.open(folder / name)) == expected
 
 
-def test_how_often_a_question_looks(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whenever it has read so much; at most every few of 40 samples."""
-    index, looks = cocite.open(folder / "psimrank"), []
-    least = np.array([0, 0, 1], np.uint64)
-    monkeypatch.setattr(trees.TreeReader, "_progress", lambda reader: least.copy())
-    monkeypatch.setattr(trees, "check", lambda: looks.append(1))
+def test_tree_reader_checks_deadline_every_few_samples(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Here after every few of 40 samples."""
+    index, checks = cocite.open(folder / "psimrank"), []
+    progress = np.array([0, 0, 1], np.uint64)
+    monkeypatch.setattr(trees.TreeReader, "_progress", lambda reader: progress.copy())
+    monkeypatch.setattr(trees, "check", lambda: checks.append(1))
     settings = index.stored.ask_settings({})
     index.scorer.top(index.nodes.id("p3"), ScoreQuery(5, index_filter(index), settings))
-    assert len(looks) == -(-40 // kernels._FEW)
+    assert len(checks) == -(-40 // kernels._FEW)
 
 
 def index_filter(index: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The tree of errors is the one drawn, and messages say what they should."""
+"""The tree of errors is the one in the docstring, and messages are complete."""
 
 import inspect
 import pickle
@@ -8,8 +8,8 @@ from cocite import errors
 from cocite.errors import CociteError, MalformedRow, UnknownNode, UsageError
 
 
-def drawn() -> dict[str, str]:
-    """Class and parent of every line of the drawing in the module's banner."""
+def docstring_tree() -> dict[str, str]:
+    """Class and parent of every line of the tree in the module's docstring."""
     parents, stack = {}, [("CociteError", -1)]
     for line in (errors.__doc__ or "").splitlines():
         if match := re.match(r"(    [ │├└─]*[├└]── )(\w+)", line):
@@ -21,25 +21,27 @@ def drawn() -> dict[str, str]:
     return parents
 
 
-def test_the_tree_is_the_one_drawn() -> None:
+def test_error_tree_matches_docstring() -> None:
     classes = {
         name: value
         for name, value in vars(errors).items()
         if inspect.isclass(value) and issubclass(value, CociteError)
     }
     assert sorted(classes) == errors.__all__
-    found = {name: value.__bases__[0].__name__ for name, value in classes.items()}
-    assert drawn() == {name: base for name, base in found.items() if name != "CociteError"}
+    parents = {name: value.__bases__[0].__name__ for name, value in classes.items()}
+    assert docstring_tree() == {
+        name: base for name, base in parents.items() if name != "CociteError"
+    }
 
 
-def test_wrong_use_exits_with_2_and_all_else_with_1() -> None:
+def test_exit_code_is_2_for_usage_errors_else_1() -> None:
     for name in errors.__all__:
         value = getattr(errors, name)
         assert value.exit_code == (2 if issubclass(value, UsageError) else 1)
         assert value.__doc__
 
 
-def test_an_unknown_node_names_the_nearest() -> None:
+def test_unknown_node_names_nearest() -> None:
     assert str(UnknownNode("zebar")) == "no node is named 'zebar'"
     error = UnknownNode("zebar", ["Zebra", "it's"])
     assert str(error) == "no node is named 'zebar'; the nearest names are 'Zebra', \"it's\""
@@ -47,7 +49,7 @@ def test_an_unknown_node_names_the_nearest() -> None:
     assert isinstance(error, ValueError)
 
 
-def test_a_malformed_row_says_where() -> None:
+def test_malformed_row_gives_file_and_line() -> None:
     error = MalformedRow("a.tsv", 3, "an empty name", "x\t")
     assert str(error) == (
         "a.tsv:3: an empty name: 'x\\t'. Fix the row, or pass --bad-rows few (bad_rows='few') "
@@ -55,7 +57,7 @@ def test_a_malformed_row_says_where() -> None:
     )
 
 
-def test_errors_survive_a_process_border() -> None:
+def test_errors_survive_pickling() -> None:
     error = UnknownNode("zebar", ["Zebra"])
     error.add_note("look again")
     again = pickle.loads(pickle.dumps(error))

@@ -24,25 +24,25 @@ DOCUMENTS = [
 FORM = re.compile(r"'\.\[([a-z,]+)\]'")
 
 
-def test_extras_are_installed_in_one_way_which_works_in_a_clone() -> None:
-    """By ``pip install '.[html]'``, of extras that there are; never by a name of a registry's."""
+def test_docs_install_extras_from_clone_only() -> None:
+    """By ``pip install '.[html]'``, of existing extras; never from a registry."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    known, wrong = {*project["optional-dependencies"]}, []
+    known, invalid = {*project["optional-dependencies"]}, []
     for path in DOCUMENTS:
         if path.name in ("CHANGELOG.md", "extras.py"):
             continue
         text = path.read_text("utf-8")
         found = re.findall(r"cocite\[[a-z]|pip install [^\n`#&|;]*\bcocite\b(?![-/.])", text)
-        wrong += [(path, each) for each in found]
+        invalid += [(path, argument) for argument in found]
         for command in re.findall(r"pip install [^\n`]*", text):
-            for each in re.findall(r"\S*[/.]\S*\[\S*", command):
-                ours = FORM.match(each)
-                if ours is None or not {*ours[1].split(",")} <= known:
-                    wrong.append((path, command))
-    assert wrong == []
+            for argument in re.findall(r"\S*[/.]\S*\[\S*", command):
+                extras = FORM.match(argument)
+                if extras is None or not {*extras[1].split(",")} <= known:
+                    invalid.append((path, command))
+    assert invalid == []
 
 
-def test_whoever_needs_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_need_and_require_give_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gensim", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingLibrary, match=r"not installed: pip install '\.\[embed\]' in a"):

@@ -1,5 +1,5 @@
-"""Stores of earlier releases are read as they were; a change of what lies on disk is noticed; and
-what the documents promise of formats and of Windows.
+"""Stores of earlier releases still open and give the same answers, and changes to stored bytes are
+noticed; the documented formats and Windows are checked, too.
 """
 
 import json
@@ -22,10 +22,10 @@ from tests.oracles.fusion import order
 FOLDERS = sorted(make.HERE.glob("format-*"))
 TODAY = make.HERE / f"format-{FORMAT_VERSION}"
 CHANGED = (
-    "what lies on disk has changed. If that is meant, raise FORMAT_VERSION and add golden files: "
+    "stored bytes have changed. If that is intended, raise FORMAT_VERSION and add golden files: "
     "tests/golden/README.md"
 )
-# The sentence that says how an input was read may be reworded; a manifest's own checksum covers it.
+# How an input was read may be reworded, which also changes the manifest's own checksum.
 PROSE = re.compile(rb'"read_as": ".*"|^ "checksum": "\w+"', re.MULTILINE)
 
 
@@ -37,7 +37,7 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_there_are_golden_files_of_every_layout() -> None:
+def test_golden_files_cover_every_layout() -> None:
     from cocite.index.layouts.reader import LAYOUTS
 
     assert TODAY in FOLDERS
@@ -45,17 +45,17 @@ def test_there_are_golden_files_of_every_layout() -> None:
     assert {part.layout for index in indexes for part in index.stored.parts} == set(LAYOUTS)
     assert any(len(index.stored.freshness.snapshots) > 1 for index in indexes)
     assert any(index.stored.refined for index in indexes)
-    kept = {path.name.split("-0")[0].removeprefix("in.") for path in TODAY.rglob("*")}
-    assert {"since", "names.by_name", "names.values", "in_weights", "diagonal"} <= kept
+    names = {path.name.split("-0")[0].removeprefix("in.") for path in TODAY.rglob("*")}
+    assert {"since", "names.by_name", "names.values", "in_weights", "diagonal"} <= names
     kinds = {cocite.Graph.open(path).info().names for path in (TODAY / "graphs").iterdir()}
     assert kinds == {"text", "integers", "integers 0 to n - 1"}
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 @pytest.mark.parametrize("name", make.INDEXES)
-def test_an_index_answers_as_it_did(folder: Path, name: str) -> None:
-    told: dict[str, Any] = json.loads((folder / "answers.json").read_text("utf-8"))
-    if name not in told:
+def test_golden_index_answers_as_stored(folder: Path, name: str) -> None:
+    expected: dict[str, Any] = json.loads((folder / "answers.json").read_text("utf-8"))
+    if name not in expected:
         pytest.skip(f"{folder.name} had no {name}")
     try:
         index = cocite.open(folder / "indexes" / name)
@@ -63,24 +63,24 @@ def test_an_index_answers_as_it_did(folder: Path, name: str) -> None:
         assert folder != TODAY
         assert "Rebuild it" in str(error)  # noqa: PT017 - either is right
         return
-    assert json.loads(json.dumps(make.answers(index))) == told[name]
+    assert json.loads(json.dumps(make.answers(index))) == expected[name]
     assert VerifyDocument.of(folder / "indexes" / name).faults == []
 
 
-def test_what_is_written_today_is_what_was_written(tmp_path: Path) -> None:
+def test_golden_files_equal_current_output(tmp_path: Path) -> None:
     make.make_all(tmp_path)
-    made, kept = files(tmp_path), files(TODAY)
-    assert made.keys() == kept.keys(), CHANGED
-    assert [name for name in made if made[name] != kept[name]] == [], CHANGED
+    current, golden = files(tmp_path), files(TODAY)
+    assert current.keys() == golden.keys(), CHANGED
+    assert [name for name in current if current[name] != golden[name]] == [], CHANGED
 
 
-# -- promises --------------------------------------------------------------------------
+# -- documented formats and Windows ----------------------------------------------------
 
 
 ROOT = Path(__file__).parents[1]
 
 
-def test_table_of_formats_is_that_of_golden_files() -> None:
+def test_upgrading_doc_lists_golden_formats() -> None:
     text = (ROOT / "docs/upgrading.md").read_text("utf-8")
     listed = re.findall(r"^\| (\d+) \| ", text, re.M)
     stored = sorted(
@@ -109,12 +109,12 @@ print(hits[0].node, index.similarity("a", hits[0].node).score > 0, len(index.why
 
 @pytest.mark.process
 @pytest.mark.parametrize("measure", ["neighborhood", "psimrank", "xjaccard", "pagesim"])
-def test_windows_index_answers(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
+def test_index_answers_without_posix(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
     graph = make_graph([("c", "a"), ("c", "b"), ("d", "a"), ("d", "b")])
     index = cocite.build(graph, tmp_path / "i", measure=measure)
     hits = sorted(index.related("a", 9), key=lambda h: (-h.score, order(index.nodes.id(h.node))))
     command = [sys.executable, "-c", WITHOUT_POSIX, str(tmp_path / "i")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.split()[:2] == [hits[0].node, "True"]
-    assert int(done.stdout.split()[2]) > 0
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr) == (0, "")
+    assert process.stdout.split()[:2] == [hits[0].node, "True"]
+    assert int(process.stdout.split()[2]) > 0

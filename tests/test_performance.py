@@ -1,4 +1,4 @@
-"""docs/performance.md is made of the results, and what makes it computes right."""
+"""docs/performance.md follows from the results, and its figures are computed correctly."""
 
 import json
 from pathlib import Path
@@ -14,67 +14,67 @@ from benchmarks.performance import DOCUMENT, STUDIES, block, marks, newest, whol
 from benchmarks import limits, limits_table
 
 
-def test_the_document_is_that_of_the_newest_results() -> None:
+def test_performance_doc_matches_newest_results() -> None:
     text = DOCUMENT.read_text("utf-8")
     assert whole(text, newest) == text
     assert all(marks(name)[0] in text for name in STUDIES)
 
 
-def test_what_was_not_measured_has_no_figures() -> None:
+def test_block_without_results_has_no_figures() -> None:
     for name in STUDIES:
         assert block(name, {}) == f"Not measured yet: `python -m benchmarks.{name} --write`."
     with pytest.raises(ValueError, match="no mark"):
         whole("", newest)
 
 
-def test_a_ratio_is_that_of_medians_beside_those_of_turns() -> None:
+def test_ratio_is_of_medians_with_range_of_turns() -> None:
     assert ratio([1, 2, 9], [4, 4, 6]) == Ratio(0.5, 0.25, 1.5)
     assert str(Ratio(0.5, 0.25, 1.5)) == "0.50 (0.25–1.5)"
     with pytest.raises(ValueError, match="zip"):
         ratio([1], [1, 2])
 
 
-def test_slower_is_what_is_beyond_the_spread_too() -> None:
-    kept = Ratio(0.5, 0.4, 0.6)
-    assert slower(Ratio(0.8, 0.7, 0.9), kept)
-    assert not slower(Ratio(0.8, 0.59, 0.9), kept)  # a turn was as fast as one then
-    assert not slower(Ratio(0.52, 0.61, 0.9), kept)  # by less than 5%
-    assert not slower(Ratio(0.8, 0.7, 0.9), kept, by=2)
+def test_slower_requires_difference_beyond_spread() -> None:
+    before = Ratio(0.5, 0.4, 0.6)
+    assert slower(Ratio(0.8, 0.7, 0.9), before)
+    assert not slower(Ratio(0.8, 0.59, 0.9), before)  # one turn was as fast as before
+    assert not slower(Ratio(0.52, 0.61, 0.9), before)  # by less than 5%
+    assert not slower(Ratio(0.8, 0.7, 0.9), before, by=2)
     now = {"solve": Ratio(0.8, 0.7, 0.9), "wall": Ratio(1, 1, 1)}
-    (line,) = document.warnings(now, {"solve": kept, "gone": kept}, 1.25)
+    (line,) = document.warnings(now, {"solve": before, "gone": before}, 1.25)
     assert line == "solve: 0.80 (0.70–0.90) of its time, and 0.50 (0.40–0.60) when last kept"
 
 
-def test_intervals_of_exponents_are_those_of_scipy() -> None:
+def test_exponent_interval_equals_scipy() -> None:
     from scipy.stats import linregress, t
 
     rng = np.random.default_rng(5)
     x = np.array([1, 2, 4, 8, 16, 32.0])
     y = x**0.9 * np.exp(rng.normal(0, 0.1, x.size))
-    theirs = linregress(np.log(x), np.log(y))
-    apart = t.ppf(0.975, x.size - 2) * theirs.stderr
-    expected = theirs.slope, theirs.slope - apart, theirs.slope + apart
+    fit = linregress(np.log(x), np.log(y))
+    margin = t.ppf(0.975, x.size - 2) * fit.stderr
+    expected = fit.slope, fit.slope - margin, fit.slope + margin
     assert exponent(x.tolist(), y.tolist()) == pytest.approx(expected)
 
 
-def test_results_are_kept_part_by_part(tmp_path: Path) -> None:
+def test_result_store_keeps_parts_separately(tmp_path: Path) -> None:
     old = tmp_path / "study-2001-02-03.json"
     part = {"date": "2001-02-03", "machine": "m", "others": 0.5, "found": {"x": 1}}
     old.write_text(json.dumps({"a": part, "b": part}))
-    kept = ResultStore("study", tmp_path)
-    kept.keep("b", {"x": 2}, None)
-    kept.keep("c", {"x": 3}, 1.5)
+    store = ResultStore("study", tmp_path)
+    store.keep("b", {"x": 2}, None)
+    store.keep("c", {"x": 3}, 1.5)
     assert json.loads(old.read_text()) == {"a": part, "b": part}
-    found = kept.newest()
+    found = store.newest()
     assert [found[key]["found"]["x"] for key in "abc"] == [1, 2, 3]
     assert found["a"] == part
-    assert len(kept.files()) == 2
+    assert len(store.files()) == 2
     assert provenance(found).startswith("2001-02-03 to 20")
     assert provenance(found).endswith("other programs kept 0.5 to 1.5 cores busy.")
     assert ResultStore("study", tmp_path / "none").newest() == {}
 
 
-def test_a_missing_library_is_named_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_gives_install_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(PACKAGES, "graphblas", ("graphblas", "no_such_module"))
     monkeypatch.setattr("benchmarks.peers.tasks.find_spec", lambda name: None)
     assert missing("graphblas") == "pip install python-graphblas no_such_module"
@@ -82,7 +82,7 @@ def test_a_missing_library_is_named_with_its_command(monkeypatch: pytest.MonkeyP
     assert all(set(task.solvers) <= set(PACKAGES) for task in TASKS.values())
 
 
-def test_a_kernel_far_from_its_limit_has_a_reason() -> None:
+def test_limits_table_explains_kernel_far_from_limit() -> None:
     assert set(limits_table.KERNELS) == set(limits_table.WHY)
     assert set(limits_table.KERNELS) == {*limits.WORK, "text"}
     row = {

@@ -1,4 +1,4 @@
-"""What takes long from Python says so, where somebody looks, and nowhere else."""
+"""Slow functions show progress on terminals and in notebooks, and nowhere else."""
 
 import io
 import threading
@@ -17,24 +17,24 @@ from cocite.progress import showing, shows, turn
 from tests.clock import wait_for
 
 
-class Drawn(io.StringIO):
-    """Standard error."""
+class Stream(io.StringIO):
+    """A standard error that is neither a terminal nor a notebook."""
 
     def lines(self) -> list[str]:
-        """What was drawn, without seconds."""
-        drawn = [line.strip() for line in self.getvalue().split("\r")]
-        return [line.rpartition(" (")[0] for line in drawn if line]
+        """The drawn lines, without seconds."""
+        wait_until_drawn = [line.strip() for line in self.getvalue().split("\r")]
+        return [line.rpartition(" (")[0] for line in wait_until_drawn if line]
 
 
-class Terminal(Drawn):
-    """Standard error of a person."""
+class Terminal(Stream):
+    """The standard error of a terminal."""
 
     def isatty(self) -> bool:
         return True
 
 
-class Notebook(Drawn):
-    """Standard error of a notebook, which is known by its module."""
+class Notebook(Stream):
+    """The standard error of a notebook, recognized by its module."""
 
     __module__ = "ipykernel.iostream"
 
@@ -47,14 +47,14 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def terminal(at_once: None, monkeypatch: pytest.MonkeyPatch) -> Terminal:
-    found = Terminal()  # in the module: pytest sets that of sys between fixtures and tests
-    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=found))
-    return found
+    stream = Terminal()  # not sys.stderr itself: pytest replaces it between fixtures and tests
+    monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
+    return stream
 
 
-def drawn(on: Drawn, text: str) -> None:
-    """Waits until a line says so."""
-    wait_for(lambda: text in on.lines())
+def wait_until_drawn(stream: Stream, text: str) -> None:
+    """Wait until this line is drawn."""
+    wait_for(lambda: text in stream.lines())
 
 
 @pytest.fixture
@@ -62,32 +62,32 @@ def work(terminal: Terminal) -> Iterator[Callable[..., None]]:
     @shows("working")
     def inner(progress: Any = None) -> None:
         progress("reading", 5, 10, "b")
-        drawn(terminal, "working: reading, 50%, b")
+        wait_until_drawn(terminal, "working: reading, 50%, b")
 
     yield inner
     assert progress._Shown.line is None
 
 
-def test_line_is_drawn_and_goes(work: Callable[..., None], terminal: Terminal) -> None:
+def test_shows_draws_and_clears_line(work: Callable[..., None], terminal: Terminal) -> None:
     work()
     assert terminal.getvalue().endswith(" \r")
     assert "\n" not in terminal.getvalue()
 
 
-def test_line_stays_in_a_notebook(at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_showing_keeps_line_in_notebook(at_once: None, monkeypatch: pytest.MonkeyPatch) -> None:
     notebook = Notebook()
     monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=notebook))
     with showing("working") as report:
         report(3, 4)
-        drawn(notebook, "working: 75%")
+        wait_until_drawn(notebook, "working: 75%")
     assert notebook.lines()[-1] == "working"
     assert notebook.getvalue().endswith("\n")
 
 
-def test_calls_within_share_the_line(work: Callable[..., None], terminal: Terminal) -> None:
+def test_shows_shares_line_with_nested_calls(work: Callable[..., None], terminal: Terminal) -> None:
     @shows("all of it")
     def outer() -> None:
-        drawn(terminal, "all of it")
+        wait_until_drawn(terminal, "all of it")
         work()
         before = len(terminal.lines())
         wait_for(lambda: "all of it" in terminal.lines()[before:])
@@ -95,19 +95,19 @@ def test_calls_within_share_the_line(work: Callable[..., None], terminal: Termin
     outer()
 
 
-def test_other_threads_do_not_draw_on_the_line(terminal: Terminal) -> None:
-    with showing("mine"):
-        other = threading.Thread(target=lambda: showing("theirs").__enter__()("x"))
+def test_showing_ignores_other_threads(terminal: Terminal) -> None:
+    with showing("own"):
+        other = threading.Thread(target=lambda: showing("other").__enter__()("x"))
         other.start()
         other.join()
-        drawn(terminal, "mine")
-    assert {*terminal.lines()} == {"mine"}
+        wait_until_drawn(terminal, "own")
+    assert {*terminal.lines()} == {"own"}
 
 
-def test_line_goes_with_an_error(terminal: Terminal) -> None:
+def test_shows_clears_line_after_error(terminal: Terminal) -> None:
     @shows("working")
     def work() -> float:
-        drawn(terminal, "working")
+        wait_until_drawn(terminal, "working")
         return 1 / 0
 
     with pytest.raises(ZeroDivisionError):
@@ -117,7 +117,7 @@ def test_line_goes_with_an_error(terminal: Terminal) -> None:
 
 
 @pytest.mark.parametrize(
-    ("form", "said", "text"),
+    ("template", "values", "text"),
     [
         ("", ("reading", 1, 0), "working: reading"),
         ("", (10, 10), "working: 100%"),
@@ -125,14 +125,16 @@ def test_line_goes_with_an_error(terminal: Terminal) -> None:
         ("sweep {:,}, residual {:.1e}", (12, 0.00123), "working: sweep 12, residual 1.2e-03"),
     ],
 )
-def test_reports_are_in_words(terminal: Terminal, form: str, said: Any, text: str) -> None:
-    with showing("working", form) as report:
-        report(*said)
-        drawn(terminal, text)
+def test_showing_formats_reports(terminal: Terminal, template: str, values: Any, text: str) -> None:
+    with showing("working", template) as report:
+        report(*values)
+        wait_until_drawn(terminal, text)
 
 
-def test_silent_unseen(at_once: None, monkeypatch: pytest.MonkeyPatch, terminal: Terminal) -> None:
-    """Into a file, of a command, of a caller with a progress of their own; before two seconds."""
+def test_progress_stays_silent_when_off_or_unseen(
+    at_once: None, monkeypatch: pytest.MonkeyPatch, terminal: Terminal
+) -> None:
+    """With a caller's own progress, in a command, before two seconds, and in a file."""
 
     @shows("working")
     def work(progress: Any = None) -> Any:
@@ -148,13 +150,13 @@ def test_silent_unseen(at_once: None, monkeypatch: pytest.MonkeyPatch, terminal:
     monkeypatch.setattr(progress, "_FIRST", 1e6)
     work()
     assert terminal.getvalue() == ""
-    for nobody in (io.StringIO(), None):
-        monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=nobody))
+    for stream in (io.StringIO(), None):
+        monkeypatch.setattr(progress, "sys", SimpleNamespace(stderr=stream))
         with showing("working"):
             assert progress._Shown.line is None
 
 
-def test_commands_show_their_own(
+def test_command_uses_own_progress(
     tmp_path: Path, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "links.tsv").write_text("a\tb\n")
@@ -173,14 +175,14 @@ _SLOW = (
     "name",
     [*_SLOW.split()],
 )
-def test_whatever_may_take_long_shows_it(name: str) -> None:
+def test_slow_functions_show_progress(name: str) -> None:
     *place, name = name.split(".")
     function = getattr(import_module(".".join(["cocite", *place])), name)
     assert function.__code__.co_filename == progress.__file__, f"{name} has no line"
 
 
-def test_work_is_drawn_in_python(terminal: Terminal) -> None:
-    """A graph from pairs, an index and ranks: each by its name, and with how far it is."""
+def test_build_draws_progress_in_python(terminal: Terminal) -> None:
+    """The line names the work, and how far it is."""
     index = cocite.build([(a, (a * 7 + b) % 2000) for a in range(2000) for b in range(5)])
     assert len(index.nodes) == 2000
     assert any(line.startswith("building an index: ") for line in terminal.lines())

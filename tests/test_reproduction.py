@@ -1,4 +1,4 @@
-"""``docs/reproduction.md`` is what ``python -m benchmarks.reproduction`` makes of its results."""
+"""``docs/reproduction.md`` is what ``python -m benchmarks.reproduction`` makes of the results."""
 
 import ast
 import json
@@ -23,28 +23,30 @@ PRINTED = {
     "003": {"figure": 8, "table": 7},
     "004": {"figure": 11, "table": 0},
 }
-"""How many figures and tables each paper has."""
+"""The numbers of figures and tables of each paper."""
 ROWS = [row for paper in PAPERS for row in paper.rows]
 
 
-def test_the_document_is_made_of_the_results() -> None:
+def test_reproduction_doc_matches_results() -> None:
     results = json.loads(RESULTS_FILE.read_text("utf-8"))
     assert set(results) == set(MEASUREMENTS)
     assert DOCUMENT.read_text("utf-8") == document(results)
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.number)
-def test_every_figure_and_table_has_a_row(paper) -> None:  # type: ignore[no-untyped-def]
-    told: dict[str, set[int]] = {"figure": set(), "table": set()}
+def test_paper_rows_cover_every_figure_and_table(paper) -> None:  # type: ignore[no-untyped-def]
+    covered: dict[str, set[int]] = {"figure": set(), "table": set()}
     for row in paper.rows:
         for kind, numbers in re.findall(
             r"(figure|table)s? ([0-9]+[a-d]?(?:(?:, | and )[0-9]+[a-d]?)*)", row.figure.lower()
         ):
-            told[kind] |= {int(n) for n in re.findall(r"[0-9]+", numbers)}
-    assert told == {kind: set(range(1, count + 1)) for kind, count in PRINTED[paper.number].items()}
+            covered[kind] |= {int(n) for n in re.findall(r"[0-9]+", numbers)}
+    assert covered == {
+        kind: set(range(1, count + 1)) for kind, count in PRINTED[paper.number].items()
+    }
 
 
-def test_keys_are_of_their_paper_and_lead_to_measurements() -> None:
+def test_row_keys_lead_to_measurements() -> None:
     assert len({row.key for row in ROWS}) == len(ROWS)
     for paper in PAPERS:
         for row in paper.rows:
@@ -57,7 +59,7 @@ def test_keys_are_of_their_paper_and_lead_to_measurements() -> None:
         chosen("005")
 
 
-def test_what_is_not_reproduced_says_why() -> None:
+def test_rows_without_measurement_give_reason() -> None:
     for row in ROWS:
         if not row.needs and not row.command:
             why, holds = row.tell({})
@@ -68,7 +70,7 @@ def test_what_is_not_reproduced_says_why() -> None:
 # -- commands -----------------------------------------------------------------------------------
 
 
-def test_every_command_of_the_document_exists() -> None:
+def test_reproduction_doc_names_existing_commands() -> None:
     text = DOCUMENT.read_text("utf-8")
     keys = re.findall(r"`(?:python -m benchmarks\.reproduction )?--only ([^`]+)`", text)
     assert len(keys) > 30
@@ -80,8 +82,8 @@ def test_every_command_of_the_document_exists() -> None:
 
 
 @pytest.fixture
-def untouched() -> Iterator[None]:
-    """No tracked file that a benchmark may edit is written meanwhile."""
+def unchanged_files() -> Iterator[None]:
+    """Check that no tracked file that a benchmark may edit is written."""
 
     def state() -> dict[Path, tuple[int, bytes]]:
         files = [ROOT / "README.md", *(ROOT / "docs").rglob("*"), *(ROOT / "benchmarks").rglob("*")]
@@ -96,26 +98,28 @@ def untouched() -> Iterator[None]:
     assert state() == before
 
 
-@pytest.mark.usefixtures("untouched")
+@pytest.mark.usefixtures("unchanged_files")
 @pytest.mark.parametrize(
     "key", ["001.time", "003.table2", "003.figure6c-beforehand", "004.figure5"]
 )
-def test_row_is_printed_not_written(key: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_reproduction_prints_row_without_writing(
+    key: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     if key == "003.figure6c-beforehand":
         main(["--only", "sweeps-beforehand", "--document"])
         key = "003.figure6c"
     else:
         main(["--only", key, *(["--document"] if key == "004.figure5" else [])])
     (row,) = rows_of(key)
-    told = capsys.readouterr().out
-    assert told.startswith(f"{key}  {row.figure}\n")
-    assert row.printed in told
+    stdout = capsys.readouterr().out
+    assert stdout.startswith(f"{key}  {row.figure}\n")
+    assert row.printed in stdout
 
 
-@pytest.mark.usefixtures("untouched")
+@pytest.mark.usefixtures("unchanged_files")
 @pytest.mark.filterwarnings("ignore:.*found in sys.modules:RuntimeWarning")
 @pytest.mark.parametrize(
-    ("command", "shows"),
+    ("command", "expected"),
     [
         ("benchmarks --document", "| cnr-2000 |"),
         ("benchmarks.performance", "## A web of the papers' size"),
@@ -123,13 +127,13 @@ def test_row_is_printed_not_written(key: str, capsys: pytest.CaptureFixture[str]
         ("benchmarks.simulator sizes", "| 1 billion pages |"),
     ],
 )
-def test_commands_write_nothing_without_write(
-    command: str, shows: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_benchmarks_write_nothing_without_write_option(
+    command: str, expected: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     module, *arguments = command.split()
     monkeypatch.setattr(sys, "argv", [module, *arguments])
     runpy.run_module(module, run_name="__main__", alter_sys=False)
-    assert shows in capsys.readouterr().out
+    assert expected in capsys.readouterr().out
 
 
 EDITORS = {"edit", "keep", "keep_quiet"}
@@ -139,7 +143,7 @@ OPTIONS = {"add_write", "add_keep", "parser"}
 
 
 def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
-    """The name of each function or method that is called."""
+    """Each call, with the name of the function or method."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute):
@@ -151,9 +155,9 @@ def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
 @pytest.mark.parametrize(
     "file", sorted((ROOT / "benchmarks").rglob("*.py")), ids=lambda file: file.stem
 )
-def test_benchmarks_edit_tracked_files_by_one_option(file: Path) -> None:
+def test_benchmarks_edit_files_only_with_write_option(file: Path) -> None:
     tree = ast.parse(file.read_text("utf-8"))
-    named = {name for name, _ in calls(tree)}
+    called = {name for name, _ in calls(tree)}
     options = {
         node.args[0].value
         for name, node in calls(tree)
@@ -161,32 +165,32 @@ def test_benchmarks_edit_tracked_files_by_one_option(file: Path) -> None:
     }
     assert not options & {"--save", "--readme"}
     assert "--write" not in options or file.name == "block.py"
-    if "ArgumentParser" in named and named & EDITORS:
-        assert named & OPTIONS, "it edits tracked files, and has no --write"
+    if "ArgumentParser" in called and called & EDITORS:
+        assert called & OPTIONS, "it edits tracked files, and has no --write"
     if file.name not in ("block.py", "kept.py"):
-        fixed = constants(tree)
+        tracked = constants(tree)
         for name, node in calls(tree):
             if name in ("write_text", "write_bytes"):
                 assert isinstance(node.func, ast.Attribute)
                 used = {n.id for n in ast.walk(node.func.value) if isinstance(n, ast.Name)}
-                assert not used & fixed, f"line {node.lineno}: edit() writes tracked files"
+                assert not used & tracked, f"line {node.lineno}: edit() writes tracked files"
 
 
 def constants(tree: ast.Module) -> set[str]:
-    """The module's names for places in the repository."""
-    found = {"ROOT", "RESULTS", "DOCUMENT", "DOCS", "RESULTS_FILE", "__file__"}
+    """The module's names for paths in the repository."""
+    names = {"ROOT", "RESULTS", "DOCUMENT", "DOCS", "RESULTS_FILE", "__file__"}
     for node in tree.body:
         if isinstance(node, ast.Assign):
             used = {n.id for n in ast.walk(node.value) if isinstance(n, ast.Name)}
-            if used & found:
-                found |= {target.id for target in node.targets if isinstance(target, ast.Name)}
-    return found
+            if used & names:
+                names |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    return names
 
 
 # -- figures ------------------------------------------------------------------------------------
 
 
-def test_figures_of_samples_are_means_over_six_seeds() -> None:
+def test_sampled_figures_average_six_seeds() -> None:
     assert len(SEEDS) == 6
     results = json.loads(RESULTS_FILE.read_text("utf-8"))
     for name, each in results.items():
@@ -200,7 +204,7 @@ def test_figures_of_samples_are_means_over_six_seeds() -> None:
     assert apart([3.0, 5.0], [1.0, 1.0]) == [2.0, 4.0]
 
 
-def test_a_claim_is_decided_by_the_interval_of_its_difference() -> None:
+def test_decided_uses_interval_of_difference() -> None:
     above, below, neither = [1.0, 1.1, 0.9], [-1.0, -1.1, -0.9], [-1.0, 1.1, 0.0]
     assert decided({"a": above}) == "**yes**: yes on a"
     assert decided({"a": above, "b": below, "c": neither}) == (

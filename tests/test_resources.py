@@ -1,4 +1,4 @@
-"""Resources: sizes in words, memory and threads within all limits, heeded wherever work is done."""
+"""Resources: sizes as text, memory and threads within all limits, and where work heeds them."""
 
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ from tests.conftest import MakeGraph
         ("12B", 12),
     ],
 )
-def test_sizes_are_read(text: str | int, size: int) -> None:
+def test_parse_size_reads_units(text: str | int, size: int) -> None:
     assert parse_size(text) == size
 
 
@@ -51,7 +51,7 @@ def test_sizes_are_read(text: str | int, size: int) -> None:
     "text",
     ["", "0", 0, -1, "-1GB", "0.5", "1.GB", "1PB", "GB", "1 2", "1e9", "nan", "x", "1" * 400],
 )
-def test_what_is_no_size_is_refused(text: str | int) -> None:
+def test_parse_size_refuses_invalid_text(text: str | int) -> None:
     with pytest.raises(UsageError) as caught:
         parse_size(text)
     assert str(caught.value) == f"{text!r} is not a size; write a size like 600MB, 4GB or 1.5GiB"
@@ -72,7 +72,7 @@ def test_what_is_no_size_is_refused(text: str | int) -> None:
         (2 * 10**12, "2 TB"),
     ],
 )
-def test_sizes_are_written(size: int, text: str) -> None:
+def test_format_size_keeps_three_digits(size: int, text: str) -> None:
     assert format_size(size) == text
 
 
@@ -87,13 +87,13 @@ def test_sizes_are_written(size: int, text: str) -> None:
         (999_001, "1 MB"),
     ],
 )
-def test_what_is_needed_is_rounded_up(size: int, text: str) -> None:
+def test_format_least_rounds_up(size: int, text: str) -> None:
     assert format_least(size) == text
     assert parse_size(text) >= size
 
 
 @pytest.fixture
-def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def cgroups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine with 10 GB free and no control groups yet."""
     monkeypatch.setattr(resources, "_machine_available", lambda: 10**10)
     monkeypatch.setattr(resources, "_OWN_GROUPS", tmp_path / "cgroup")
@@ -101,55 +101,59 @@ def groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def put(directory: Path, **files: object) -> None:
+def write_cgroup(directory: Path, **files: object) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (directory / name.replace("memory_", "memory.")).write_text(f"{content}\n")
 
 
 @pytest.mark.parametrize(
-    ("current", "stat", "left"),
+    ("current", "stat", "expected"),
     [
         (4000, "anon 10\ninactive_file 3500\nactive_file 7", 4500),  # file cache counts as free
-        (6000, "", 0),  # over its limit
+        (6000, "", 0),  # above its limit
     ],
 )
-def test_a_group_leaves_its_limit_less_what_is_used(
-    groups: Path, current: int, stat: str, left: int
+def test_available_subtracts_cgroup_usage(
+    cgroups: Path, current: int, stat: str, expected: int
 ) -> None:
-    (groups / "cgroup").write_text("0::/\n")
-    put(groups / "fs", memory_max=5000, memory_current=current, memory_stat=stat)
-    assert available() == left
+    (cgroups / "cgroup").write_text("0::/\n")
+    write_cgroup(cgroups / "fs", memory_max=5000, memory_current=current, memory_stat=stat)
+    assert available() == expected
 
 
-def test_groups_of_version_1_are_read(groups: Path) -> None:
-    (groups / "cgroup").write_text("5:devices:/\n4:cpu,memory:/job\n0::/\n")
+def test_available_reads_cgroup_version_1(cgroups: Path) -> None:
+    (cgroups / "cgroup").write_text("5:devices:/\n4:cpu,memory:/job\n0::/\n")
     stat = "inactive_file 9\ntotal_inactive_file 100"
     limit = {"memory_limit_in_bytes": 5000, "memory_usage_in_bytes": 4000, "memory_stat": stat}
-    put(groups / "fs/memory/job", **limit)
+    write_cgroup(cgroups / "fs/memory/job", **limit)
     assert available() == 1100
 
 
-def test_the_tightest_group_around_counts(groups: Path) -> None:
-    assert available() == 10**10  # without groups it is the machine
-    (groups / "cgroup").write_text("0::/user/job\n")
-    put(groups / "fs/user", memory_max=5000, memory_current=4000, memory_stat="inactive_file 0")
-    put(groups / "fs/user/job", memory_max="max", memory_current=1, memory_stat="inactive_file 0")
+def test_available_takes_tightest_cgroup(cgroups: Path) -> None:
+    assert available() == 10**10  # without cgroups the machine counts
+    (cgroups / "cgroup").write_text("0::/user/job\n")
+    write_cgroup(
+        cgroups / "fs/user", memory_max=5000, memory_current=4000, memory_stat="inactive_file 0"
+    )
+    write_cgroup(
+        cgroups / "fs/user/job", memory_max="max", memory_current=1, memory_stat="inactive_file 0"
+    )
     assert available() == 1000
-    put(groups / "fs/user/job", memory_max=700, memory_current=100)
+    write_cgroup(cgroups / "fs/user/job", memory_max=700, memory_current=100)
     assert available() == 600
 
 
-def test_the_machine_has_memory() -> None:
+def test_available_reads_machine_memory() -> None:
     assert 10**6 < available() < 10**15
 
 
 def test_ingest_threads_follow_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """DuckDB starts all of them at once, whatever there is to do."""
-    real, asked = duckdb.connect, []
+    """DuckDB starts all of its threads at once, however little there is to do."""
+    real, threads = duckdb.connect, []
 
     def connect(path: str, config: dict[str, Any]) -> Any:
-        asked.append(config["threads"])
+        threads.append(config["threads"])
         return real(path, config=config)
 
     monkeypatch.setattr(duckdb, "connect", connect)
@@ -158,14 +162,14 @@ def test_ingest_threads_follow_work(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     cocite.ingest(tmp_path / "small.tsv", tmp_path / "small", threads=1000)
     cocite.ingest(tmp_path / "large.tsv", tmp_path / "large", threads=1000)
     cocite.ingest(tmp_path / "large.tsv", tmp_path / "few", threads=2)
-    assert asked == [1, 4, 2]
+    assert threads == [1, 4, 2]
 
 
-def test_what_is_given_is_for_the_whole_process(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_budget_counts_process_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "PROCESS_MEMORY", 52_000_000)
     assert budget("60MB") == 8_000_000
     assert Resources.checked(1, "60MB").total == 60_000_000
-    assert budget("5MB") == 0  # and whatever takes memory refuses that
+    assert budget("5MB") == 0  # too little for any work
     assert format_least(7_990_000) == "60 MB"
     assert short_of(8_000_000).startswith("the limit is 60 MB")
 
@@ -173,25 +177,28 @@ def test_what_is_given_is_for_the_whole_process(monkeypatch: pytest.MonkeyPatch)
 # -- the value -----------------------------------------------------------------------------
 
 
-def test_what_is_not_given_is_the_machine_s(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resources_default_to_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "available", lambda: 1001)
     monkeypatch.setattr(resources, "cores", lambda: 7)
     assert Resources.checked() == Resources(7, 500)
     assert (budget(None), budget("2kB")) == (500, 2000)
     assert Resources.checked(2, "2kB", 4, 3, True) == Resources(2, 2000, 4, 3, True)
     assert not Resources.checked().cut
-    assert all(means.cut for means in (Resources(1, 1, 4), Resources(1, 1, None, 4)))
+    assert all(each.cut for each in (Resources(1, 1, 4), Resources(1, 1, None, 4)))
     assert Resources(1, 1, external=True).cut
     monkeypatch.setattr(resources, "cores", lambda: 5000)
     assert (resources.checked_threads(None), resources.checked_threads(1024)) == (1024, 1024)
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("options", "message"),
     [
         *(
-            ({"threads": given}, f"threads is {given!r}; it must be a whole number from 1 to 1,024")
-            for given in (0, -1, 1025, 99_999_999_999, 2.0, True, "2")
+            (
+                {"threads": bad},
+                f"threads is {bad!r}; it must be a whole number from 1 to 1,024",
+            )
+            for bad in (0, -1, 1025, 99_999_999_999, 2.0, True, "2")
         ),
         ({"memory": "much"}, "'much' is not a size"),
         ({"shard": 0}, "shard is 0; it must be a number of samples, 1 or more"),
@@ -200,17 +207,17 @@ def test_what_is_not_given_is_the_machine_s(monkeypatch: pytest.MonkeyPatch) -> 
         ({"blocks": 2.0}, "blocks is 2.0"),
     ],
 )
-def test_what_is_not_allowed_is_refused(given: dict[str, Any], message: str) -> None:
+def test_resources_refuse_invalid_values(options: dict[str, Any], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        Resources.checked(**given)
+        Resources.checked(**options)
 
 
-def test_threads_have_a_ceiling_and_no_floor() -> None:
+def test_resources_up_to_caps_threads() -> None:
     assert Resources(4, 10, 3).up_to(2) == Resources(2, 10, 3)
     assert Resources(4, 10, 3).up_to(9) == Resources(4, 10, 3)
 
 
-# -- they are heeded -----------------------------------------------------------------------
+# -- use of limits -------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -222,33 +229,35 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 @pytest.fixture(autouse=True)
 def few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Refined answers of sampled measures stop at 256 samples, and not at 4,096."""
+    """Refined answers of sampled measures stop at 256 samples instead of 4,096."""
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 256)
 
 
-def test_refined_memory(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_refine_heeds_memory_and_threads(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(resources, "cores", lambda: 3)
-    made: list[int] = []
+    threads: list[int] = []
     real = diagonals.make_diagonal
 
-    def counted(*ends: Any, **options: Any) -> Any:
-        made.append(options["threads"])
+    def counting(*ends: Any, **options: Any) -> Any:
+        threads.append(options["threads"])
         return real(*ends, **options)
 
-    monkeypatch.setattr("cocite.search.refine.linear.make_diagonal", counted)
+    monkeypatch.setattr("cocite.search.refine.linear.make_diagonal", counting)
     cocite.build(graph, tmp_path / "x", measure="simrank", samples=4)
 
-    def opened(**means: Any) -> cocite.Index:
-        return cocite.open(tmp_path / "x", **means)
+    def reopen(**limits: Any) -> cocite.Index:
+        return cocite.open(tmp_path / "x", **limits)
 
-    whole = opened().related("11", refine=True)
-    assert opened(threads=1, memory="100MB").related("11", refine=True) == whole
-    assert made == [3, 1]
+    expected = reopen().related("11", refine=True)
+    assert reopen(threads=1, memory="100MB").related("11", refine=True) == expected
+    assert threads == [3, 1]
     with pytest.raises(ResourceError, match=r"memory; the limit is 50 kB.*--memory"):
-        opened(memory="50kB").related("11", refine=True)
-    assert len(made) == 2
+        reopen(memory="50kB").related("11", refine=True)
+    assert len(threads) == 2
     with pytest.raises(UsageError, match="threads is 0"):
-        opened(threads=0)
+        reopen(threads=0)
 
 
 @pytest.mark.parametrize(
@@ -260,7 +269,7 @@ def test_refined_memory(graph: Graph, tmp_path: Path, monkeypatch: pytest.Monkey
     ],
     ids=lambda options: str(options["measure"]),
 )
-def test_links_that_the_memory_does_not_hold_lie_on_disk_and_answers_are_the_same(
+def test_links_spill_to_disk_without_changing_answers(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any]
 ) -> None:
     monkeypatch.setattr(links, "_PIECE", 1 << 12)
@@ -270,14 +279,14 @@ def test_links_that_the_memory_does_not_hold_lie_on_disk_and_answers_are_the_sam
     cocite.build(graph, tmp_path / "x", samples=6, **options)
     real, on_disk = Scratch.zeros, [0]
 
-    def counted(self: Scratch, *arguments: Any) -> Any:
+    def counting(self: Scratch, *arguments: Any) -> Any:
         found = real(self, *arguments)
         on_disk.append(found.nbytes if self.on_disk else 0)
         return found
 
-    monkeypatch.setattr(Scratch, "zeros", counted)
-    whole = cocite.open(tmp_path / "x").related("11", 5, target_error=0.1)
+    monkeypatch.setattr(Scratch, "zeros", counting)
+    expected = cocite.open(tmp_path / "x").related("11", 5, target_error=0.1)
     assert sum(on_disk) == 0
-    small = cocite.open(tmp_path / "x", memory="20kB").related("11", 5, target_error=0.1)
+    limited = cocite.open(tmp_path / "x", memory="20kB").related("11", 5, target_error=0.1)
     assert sum(on_disk) >= 4 * graph.edges
-    assert small == whole
+    assert limited == expected

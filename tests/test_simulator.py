@@ -1,8 +1,7 @@
-"""The simulator of clusters: closed forms where there are some, what failures cost, and that it
-says what was measured here.
+"""The simulator of clusters against closed forms, and against runs measured here.
 
-The runs are those that are kept in ``benchmarks/results/cluster.json``; how they are measured anew
-stands in ``python -m benchmarks.simulator --help``.
+The runs are stored in ``benchmarks/results/cluster.json``. To measure them again, see
+``python -m benchmarks.simulator --help``.
 """
 
 from collections.abc import Callable, Sequence
@@ -29,7 +28,7 @@ WALK = Fine(
     hosts=4, processors=2, blocks=8, nodes=1e6, samples=32, together=16, live=(1.0, 0.5, 0.25),
     token=1e-7, layout=3e-8,
 )  # fmt: skip
-ASKED = Serving(
+SERVING = Serving(
     hosts=4, processors=2, nodes=4, shards=4, samples=10, replicas=1, mean=0.003, spread=0.0,
     front=0.001, merge=0.0005, trip=0.002, deadline=0.1,
 )  # fmt: skip
@@ -42,7 +41,7 @@ def close(number: float) -> Any:
 # -- processors --------------------------------------------------------------------------------
 
 
-def test_jobs_share_the_processors_of_a_machine() -> None:
+def test_machine_shares_processors_among_jobs() -> None:
     world, ended = World(), list[float]()
     machine = Machine(world, 2, speed=0.5)
     for work in (1.0, 2.0, 4.0):
@@ -56,7 +55,7 @@ def test_jobs_share_the_processors_of_a_machine() -> None:
 # -- builds ------------------------------------------------------------------------------------
 
 
-def test_shards_on_machines_that_neither_fail_nor_lag() -> None:
+def test_coarse_without_failures_matches_formula() -> None:
     found = coarse(replace(BUILD, fetch=3.0, wire=10.0, copied=100.0))
     assert found.seconds == close(3 + 2 + 3 * 7 + 1.5)
     assert found.processor == close(36 * 7 + 12 * 2 + 1.5)
@@ -66,28 +65,28 @@ def test_shards_on_machines_that_neither_fail_nor_lag() -> None:
     assert rest.seconds == close(2 + 4 * 7 + 1.5)
 
 
-def test_blocks_that_neither_fail_nor_lag() -> None:
+def test_fine_without_failures_matches_formula() -> None:
     found = fine(WALK)
-    walk, laid = 32 * 1e6 * 1.75 * 1e-7, 32 * 1e6 * 3e-8
-    assert found.seconds == close(walk / 8 + laid / 3)  # all at a time; three samples at a time
-    assert found.processor == close(walk + laid)
+    walk, layout = 32 * 1e6 * 1.75 * 1e-7, 32 * 1e6 * 3e-8
+    assert found.seconds == close(walk / 8 + layout / 3)  # eight blocks, then three jobs at a time
+    assert found.processor == close(walk + layout)
     sent = fine(replace(WALK, token_bytes=12, crossing=0.5, record_bytes=6, laid=8.0))
     assert sent.wire == close(32 * 1e6 * (12 * 0.5 * 1.75 + 6 + 8))
 
 
-def test_sweeps_by_blocks() -> None:
+def test_rank_matches_formula() -> None:
     plan = Rank(
         hosts=4, processors=1, blocks=4, sweeps=10, links=1e8, link=2e-9, borders=1e6, value=8,
         hop=0.001,
     )  # fmt: skip
     found = rank(plan)
-    assert found.seconds == close(10 * (0.1 / 4 + 0.1 + 4 * 0.001))  # half of it one by one
+    assert found.seconds == close(10 * (0.1 / 4 + 0.1 + 4 * 0.001))  # half of it in sequence
     assert found.processor == close(10 * 0.2)
     assert found.wire == close(10 * 8e6)
 
 
 class Counting(Alone):
-    """Counts what is asked of a crew: calls, and answers that go from block to block."""
+    """Counts the calls to a crew, and the answers that go from block to block."""
 
     calls: list[tuple[str, int]]
 
@@ -100,7 +99,7 @@ class Counting(Alone):
         return super().call(block, method, *arguments, answers=answers)
 
 
-def test_calls_and_parcels_are_those_of_a_build(tmp_path: Path) -> None:
+def test_fine_calls_match_real_build(tmp_path: Path) -> None:
     graph = cocite.generate_web(tmp_path / "web", nodes=600, links=4000, seed=2)
     split(graph, tmp_path / "blocks", 3)
     crews: list[Counting] = []
@@ -111,34 +110,34 @@ def test_calls_and_parcels_are_those_of_a_build(tmp_path: Path) -> None:
 
     blocked = BlockedGraph.open(tmp_path / "blocks", crew=hire)
     cocite.build(blocked, tmp_path / "index", measure="psimrank", samples=5)
-    asked = crews[-1].calls
-    steps = sum(method == "step" for method, _ in asked) // 3
-    parcels = sum(answers - (method == "step") for method, answers in asked if answers > 1)
-    assert fine_calls(3, steps, 5) == (len(asked), parcels)
+    calls = crews[-1].calls
+    steps = sum(method == "step" for method, _ in calls) // 3
+    parcels = sum(answers - (method == "step") for method, answers in calls if answers > 1)
+    assert fine_calls(3, steps, 5) == (len(calls), parcels)
 
 
-# -- questions ---------------------------------------------------------------------------------
+# -- queries -----------------------------------------------------------------------------------
 
 
-def test_questions_to_machines_that_neither_fail_nor_lag() -> None:
-    found = serve(ASKED, 20, None)
-    # From the first that is asked on, a quarter of what asking takes later, who asks waits for it.
+def test_serve_without_failures_matches_formula() -> None:
+    found = serve(SERVING, 20, None)
+    # Send to the first of four shards, wait for its answer, then merge four answers.
     assert found.took == [close(0.001 / 4 + 0.002 + 0.003 + 4 * 0.0005)] * 20
     assert found.samples == [40] * 20
     assert found.processor == close(20 * (0.001 + 4 * 0.0035))
-    together = serve(replace(ASKED, hosts=1, beside=True, front=0.0), 20, None)
+    together = serve(replace(SERVING, hosts=1, beside=True, front=0.0), 20, None)
     assert together.took[0] == close(0.002 + 4 * 0.003 / 2 + 4 * 0.0005)
-    assert serve(replace(ASKED, ended=3), 5, None).samples == [10] * 5
+    assert serve(replace(SERVING, ended=3), 5, None).samples == [10] * 5
 
 
-# -- what was measured -------------------------------------------------------------------------
+# -- measured runs -----------------------------------------------------------------------------
 
 
 COMMANDS = {"build": "cluster_build GRAPH", "blocks": "cluster_blocks GRAPH"}
 COMMANDS["serving"] = "cluster_serving INDEX"
 
 
-def kept_run(name: str) -> dict[str, Any]:
+def stored_run(name: str) -> dict[str, Any]:
     _, runs = read()
     if name not in runs:
         pytest.skip(f"not measured on a quiet machine: python -m benchmarks.{COMMANDS[name]}")
@@ -147,37 +146,37 @@ def kept_run(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_runs_made_here_are_reproduced(name: str) -> None:
-    found = list(figures(read()[0], {name: kept_run(name)}))
+def test_simulator_reproduces_measured_runs(name: str) -> None:
+    found = list(figures(read()[0], {name: stored_run(name)}))
     assert len(found) >= 5
     assert not [row for row in found if abs(row.off) > ALLOWED]
 
 
-def test_builds_made_here_have_the_bytes_of_one_machine() -> None:
-    run = kept_run("build")
+def test_measured_builds_equal_one_machine() -> None:
+    run = stored_run("build")
     assert all(run[name]["equal"] for name in ("cluster", "node killed", "driver killed"))
 
 
-def test_blocks_made_here_have_the_bytes_of_one_machine() -> None:
-    run = kept_run("blocks")
+def test_measured_blocks_equal_one_machine() -> None:
+    run = stored_run("blocks")
     assert all(each["equal"] for each in run["indexes"].values())
     assert run["ranks"]["equal"]
 
 
-def test_answers_made_here_are_those_of_one_machine_and_hold() -> None:
-    run = kept_run("serving")
+def test_measured_serving_keeps_answers_and_coverage() -> None:
+    run = stored_run("serving")
     assert run["same"] == 1
     assert run["coverage"]["hold"] >= 0.95 * run["coverage"]["intervals"]
 
 
 @pytest.mark.parametrize("name", MARKS)
-def test_the_document_is_made_of_the_results(name: str) -> None:
+def test_cluster_doc_matches_results(name: str) -> None:
     text = DOCUMENT.read_text("utf-8")
     assert MARKS[name][0] in text
     assert within(text, name) == text
 
 
-def test_sizes_fit_the_machines() -> None:
+def test_sizes_plans_fit_machines() -> None:
     found, _ = read()
     kind = sizes.Kind()
     for web in sizes.WEBS:

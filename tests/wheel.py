@@ -1,9 +1,9 @@
-"""Try the wheel and the source distribution where there is neither Numba nor a compiler.
+"""Try the wheel and the source distribution without Numba and without a compiler.
 
     python -m tests.wheel FOLDER
 
-Each is installed in an environment of its own. Commands run with a PATH that holds this environment
-alone, so that no compiler is found; the source distribution is built with the usual PATH.
+Each is installed in an environment of its own. Commands run with a PATH of this environment alone,
+so that no compiler is found; the source distribution is built with the usual PATH.
 """
 
 import json
@@ -24,25 +24,25 @@ import networkx as nx
 graph = nx.karate_club_graph().to_directed()
 for node, _, weight in list(graph.edges(data="weight")):
     graph[node][_].pop("weight")
-ours = nx.simrank_similarity(graph, 0, 33, backend="cocite")
-theirs = nx.simrank_similarity(graph, 0, 33)
-assert abs(ours - theirs) < 1e-4, (ours, theirs)
-print(ours)
+score = nx.simrank_similarity(graph, 0, 33, backend="cocite")
+expected = nx.simrank_similarity(graph, 0, 33)
+assert abs(score - expected) < 1e-4, (score, expected)
+print(score)
 """
 
 
 def main(folder: Path) -> None:
     """Try all distributions of a folder."""
-    found = sorted([*folder.glob("*.whl"), *folder.glob("*.tar.gz")], reverse=True)
-    if len(found) != 2:
-        raise SystemExit(f"{folder} holds {len(found)} distributions; make wheels builds two")
-    for distribution in found:
+    archives = sorted([*folder.glob("*.whl"), *folder.glob("*.tar.gz")], reverse=True)
+    if len(archives) != 2:
+        raise SystemExit(f"{folder} holds {len(archives)} distributions; make wheels builds two")
+    for distribution in archives:
         with tempfile.TemporaryDirectory(prefix="cocite-wheel-") as scratch:
-            tried(distribution, Path(scratch))
+            try_distribution(distribution, Path(scratch))
 
 
-def tried(distribution: Path, scratch: Path) -> None:
-    """Install one with the extras that are tried, and run what a user would."""
+def try_distribution(distribution: Path, scratch: Path) -> None:
+    """Install one with extras, and run what a user would."""
     environment = scratch / "venv"
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     python = environment / "bin/python"
@@ -65,7 +65,7 @@ def tried(distribution: Path, scratch: Path) -> None:
         [python, "-c", "import numba"], check=False, env=env, capture_output=True
     )
     if absent.returncode == 0:
-        raise SystemExit("Numba is there: the trial says nothing")
+        raise SystemExit("Numba is installed: the trial proves nothing")
     begin = time.perf_counter()
     first = json.loads(run("cocite", "related", str(LINKS), "Zebra", "--format", "json"))
     print(f"  first answer in {time.perf_counter() - begin:.2f} s: {first['hits'][0]['node']}")
@@ -76,20 +76,20 @@ def tried(distribution: Path, scratch: Path) -> None:
     run("cocite", "rank", "g", "-k", "5")
     run("cocite", "all-pairs", "g", "-o", "scores.csv")
     print("  NetworkX:", run(str(python), "-c", NETWORKX).strip())
-    served(scratch, env)
+    try_server(scratch, env)
     built = environment.glob("lib/*/site-packages/cocite/kernels/*.so")
     size = sum(path.stat().st_size for path in built)
     print(f"  {size:,} bytes of compiled kernels")
 
 
 def free_port() -> int:
-    """Return a port of this machine that is free now."""
+    """Return a free port."""
     with socket.create_server(("127.0.0.1", 0)) as found:
         return int(found.getsockname()[1])
 
 
 def answers(address: str) -> bool:
-    """Return whether a server is there."""
+    """Return whether a server is ready."""
     try:
         urllib.request.urlopen(f"{address}/readyz", timeout=5).close()
     except OSError:
@@ -97,8 +97,8 @@ def answers(address: str) -> bool:
     return True
 
 
-def served(scratch: Path, env: dict[str, str]) -> None:
-    """Ask a server once."""
+def try_server(scratch: Path, env: dict[str, str]) -> None:
+    """Start a server and send it one request."""
     port = free_port()
     command = ["cocite", "serve", "psimrank.index", "--port", str(port)]
     with subprocess.Popen(command, cwd=scratch, env=env) as server:

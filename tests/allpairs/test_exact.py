@@ -1,4 +1,4 @@
-"""All-pairs scores against the plain oracle, by every method, and the bounds they promise."""
+"""All-pairs scores by every method against the plain oracle, and their error bounds."""
 
 import math
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tests.oracles.fusion import order
 from tests.oracles.graphs import Edges, graphs
 
 ROUNDS = 150  # 0.8^151 < 3e-15
-WAYS: list[dict[str, Any]] = [
+VARIANTS: list[dict[str, Any]] = [
     {},
     {"method": "plain"},
     {"method": "sor", "omega": 1.1},
@@ -42,7 +42,7 @@ def with_loops(draw: st.DrawFn, graph: tuple[int, Edges]) -> tuple[int, Edges]:
 
 @st.composite
 def looped_graphs(draw: st.DrawFn) -> tuple[int, Edges]:
-    """Half of them with self-loops; often with nodes of equal in-neighbors."""
+    """Half with self-loops; often with nodes of equal in-neighbors."""
     n, edges = draw(graphs(12))
     if draw(st.booleans()):
         n, edges = with_loops(draw, (n, edges))
@@ -62,25 +62,25 @@ def stored(make_graph: MakeGraph, graph: tuple[int, Edges]) -> Graph:
 
 @settings(max_examples=15)
 @given(looped_graphs(), st.sampled_from([0.3, 0.6, 0.8]), st.sampled_from([1e-2, 1e-4, 1e-8]))
-def test_every_method_is_within_its_own_bound_of_the_oracle(
+def test_exact_simrank_error_is_within_error_bound(
     make_graph: MakeGraph, graph: tuple[int, Edges], decay: float, epsilon: float
 ) -> None:
-    web, right = stored(make_graph, graph), truth(graph, decay)
-    for way in WAYS:
-        found = exact_simrank(web, decay=decay, epsilon=epsilon, **way)
-        error = float(np.abs(found.array() - right).max())
-        assert error <= found.convergence.error_bound + 1e-14, way
-        assert found.convergence.converged, way
-        assert found.convergence.error_bound <= epsilon * (1 + 1e-9), way
+    web, expected = stored(make_graph, graph), truth(graph, decay)
+    for options in VARIANTS:
+        found = exact_simrank(web, decay=decay, epsilon=epsilon, **options)
+        error = float(np.abs(found.array() - expected).max())
+        assert error <= found.convergence.error_bound + 1e-14, options
+        assert found.convergence.converged, options
+        assert found.convergence.error_bound <= epsilon * (1 + 1e-9), options
 
 
 @settings(max_examples=40)
 @given(looped_graphs(), st.floats(0.1, 1.9), st.none() | st.floats(1e-4, 0.3))
-def test_what_an_unfinished_relaxation_promises_holds(
+def test_sor_error_is_within_bound_when_unfinished(
     make_graph: MakeGraph, graph: tuple[int, Edges], omega: float, threshold: float | None
 ) -> None:
-    """Of a whole matrix, and of one with small scores pruned."""
-    web, right = stored(make_graph, graph), truth(graph, 0.8)
+    """With and without pruning of small scores."""
+    web, expected = stored(make_graph, graph), truth(graph, 0.8)
     for count in (1, 2, 5):
         options: dict[str, Any] = {
             "decay": 0.8,
@@ -94,29 +94,39 @@ def test_what_an_unfinished_relaxation_promises_holds(
         except NotConverged:
             assert omega > 2 / 1.8
             continue
-        scores, ended = found.array(), found.convergence
-        assert np.abs(scores - right).max() <= ended.error_bound + 1e-14
+        scores, convergence = found.array(), found.convergence
+        assert np.abs(scores - expected).max() <= convergence.error_bound + 1e-14
         assert (scores == scores.T).all()
-        assert ended.converged or ended.reason == f"{count} sweeps" or threshold is not None
+        assert (
+            convergence.converged
+            or convergence.reason == f"{count} sweeps"
+            or threshold is not None
+        )
 
 
 @settings(max_examples=25)
 @given(looped_graphs(), st.integers(0, 12))
-def test_sweeps_equal_oracle(make_graph: MakeGraph, graph: tuple[int, Edges], count: int) -> None:
+def test_plain_sweeps_equal_oracle(
+    make_graph: MakeGraph, graph: tuple[int, Edges], count: int
+) -> None:
     web = stored(make_graph, graph)
-    right = exact.simrank(exact.dense(*graph), 0.8, count + 1)
-    ways: list[dict[str, Any]] = [{}, {"products": "dense"}]
-    for way in ways:
-        options: dict[str, Any] = {"method": "plain", "decay": 0.8, "max_sweeps": count + 1} | way
+    expected = exact.simrank(exact.dense(*graph), 0.8, count + 1)
+    variants: list[dict[str, Any]] = [{}, {"products": "dense"}]
+    for products in variants:
+        options: dict[str, Any] = {
+            "method": "plain",
+            "decay": 0.8,
+            "max_sweeps": count + 1,
+        } | products
         found = exact_simrank(web, epsilon=1e-12, **options)
         if found.convergence.sweeps == count + 1:
-            assert np.allclose(found.array(), right, rtol=0, atol=1e-13)
+            assert np.allclose(found.array(), expected, rtol=0, atol=1e-13)
         assert found.convergence.iteration_error <= 0.8 ** (found.convergence.sweeps + 1)
 
 
 @settings(max_examples=25)
 @given(looped_graphs())
-def test_coupled_walks_are_the_oracle_too(make_graph: MakeGraph, graph: tuple[int, Edges]) -> None:
+def test_exact_psimrank_matches_definition(make_graph: MakeGraph, graph: tuple[int, Edges]) -> None:
     inlinks = exact.dense(*graph)
     found = exact_simrank(stored(make_graph, graph), measure="psimrank", epsilon=1e-7)
     error = np.abs(found.array() - exact.psimrank_by_definition(inlinks, 0.6, 40)).max()
@@ -124,7 +134,7 @@ def test_coupled_walks_are_the_oracle_too(make_graph: MakeGraph, graph: tuple[in
 
 
 def teleporting(n: int, edges: Edges, share: float) -> np.ndarray:
-    """Eq. 7's matrix, dense."""
+    """The dense matrix of Eq. 7."""
     q = exact.dense(n, edges)
     degrees = q.sum(axis=1, keepdims=True)
     uniform = np.where(degrees == 0, 1 / n, 0)
@@ -141,65 +151,69 @@ def fixed_point(q: np.ndarray, decay: float) -> np.ndarray:
 
 @settings(max_examples=25)
 @given(looped_graphs(), st.sampled_from([0.2, 0.8, 1.0]))
-def test_paper_equation(make_graph: MakeGraph, graph: tuple[int, Edges], share: float) -> None:
-    web, right = stored(make_graph, graph), fixed_point(teleporting(*graph, share), 0.8)
-    for way in ({}, {"method": "plain"}, {"prune": 1e-12}):
-        found = exact_simrank(web, decay=0.8, epsilon=1e-8, teleport=share, **way)
-        assert np.abs(found.array() - right).max() <= found.convergence.error_bound + 1e-14
+def test_teleport_matches_paper_equation(
+    make_graph: MakeGraph, graph: tuple[int, Edges], share: float
+) -> None:
+    web, expected = stored(make_graph, graph), fixed_point(teleporting(*graph, share), 0.8)
+    for options in ({}, {"method": "plain"}, {"prune": 1e-12}):
+        found = exact_simrank(web, decay=0.8, epsilon=1e-8, teleport=share, **options)
+        assert np.abs(found.array() - expected).max() <= found.convergence.error_bound + 1e-14
 
 
-def test_graph_weights_count_by_default(make_graph: MakeGraph) -> None:
+def test_exact_simrank_uses_graph_weights_by_default(make_graph: MakeGraph) -> None:
     edges = [("a", "u", 3), ("b", "u", 1), ("b", "v", 2), ("a", "v", 0.5), ("u", "a", 1)]
     plain = make_graph([edge[:2] for edge in edges])
     web = make_graph(edges, weight_column=3)
     assert web.in_weights is not None
     own = exact_simrank(web, epsilon=1e-9).array()
-    given = exact_simrank(plain, epsilon=1e-9, weights=np.array(web.in_weights)).array()
-    assert (own == given).all()
-    alike = exact_simrank(web, epsilon=1e-9, weighted=False).array()
-    assert (alike == exact_simrank(plain, epsilon=1e-9).array()).all()
-    assert np.abs(own - alike).max() > 0.01
+    passed = exact_simrank(plain, epsilon=1e-9, weights=np.array(web.in_weights)).array()
+    assert (own == passed).all()
+    unweighted = exact_simrank(web, epsilon=1e-9, weighted=False).array()
+    assert (unweighted == exact_simrank(plain, epsilon=1e-9).array()).all()
+    assert np.abs(own - unweighted).max() > 0.01
     with pytest.raises(UsageError, match="pass --unweighted"):
         exact_simrank(web, measure="psimrank")
 
 
 @settings(max_examples=25)
 @given(looped_graphs(), st.data())
-def test_links_may_have_weights(
+def test_exact_simrank_weights_match_fixed_point(
     make_graph: MakeGraph, graph: tuple[int, Edges], data: st.DataObject
 ) -> None:
     n, edges = graph
     web = stored(make_graph, graph)
-    some = st.lists(st.sampled_from([0.5, 1, 3]), min_size=len(edges), max_size=len(edges))
-    weights = np.array(data.draw(some), np.float32)
+    drawn = st.lists(st.sampled_from([0.5, 1, 3]), min_size=len(edges), max_size=len(edges))
+    weights = np.array(data.draw(drawn), np.float32)
     q = np.zeros((n, n))
     for (source, target), weight in zip(
         sorted(edges, key=lambda e: (e[1], e[0])), weights, strict=True
     ):
         q[target, source] = weight
     q /= np.maximum(q.sum(axis=1, keepdims=True), 1e-300)
-    ways: list[dict[str, Any]] = [{}, {"prune": 1e-12}, {"prune": 0.03}]
-    for way in [*ways, {"method": "svd", "rank": n}]:
-        found = exact_simrank(web, epsilon=1e-8, weights=weights, **way)
+    variants: list[dict[str, Any]] = [{}, {"prune": 1e-12}, {"prune": 0.03}]
+    for options in [*variants, {"method": "svd", "rank": n}]:
+        found = exact_simrank(web, epsilon=1e-8, weights=weights, **options)
         error = np.abs(found.array() - fixed_point(q, 0.6)).max()
         assert error <= found.convergence.error_bound + 1e-13
 
 
 @settings(max_examples=20)
 @given(looped_graphs())
-def test_low_rank_error_is_bounded(make_graph: MakeGraph, graph: tuple[int, Edges]) -> None:
-    web, right = stored(make_graph, graph), truth(graph, 0.6)
+def test_svd_error_is_within_bound(make_graph: MakeGraph, graph: tuple[int, Edges]) -> None:
+    web, expected = stored(make_graph, graph), truth(graph, 0.6)
     for rank in (1, 3, graph[0]):
         try:
             found = exact_simrank(web, method="svd", rank=rank, epsilon=1e-6)
         except NotConverged:
             assert rank < graph[0]
             continue
-        assert np.abs(found.array() - right).max() <= found.convergence.error_bound + 1e-13
+        assert np.abs(found.array() - expected).max() <= found.convergence.error_bound + 1e-13
     assert found.convergence.converged
 
 
-def test_published_scores_return(data: Callable[[str], Path], make_graph: MakeGraph) -> None:
+def test_exact_simrank_reproduces_published_scores(
+    data: Callable[[str], Path], make_graph: MakeGraph
+) -> None:
     folder = data("simrank-crime")
     pairs = [line.split() for line in (folder / "crime.txt").read_text().splitlines()]
     web = make_graph([(a, b) for a, b in pairs] + [(b, a) for a, b in pairs])
@@ -211,12 +225,12 @@ def test_published_scores_return(data: Callable[[str], Path], make_graph: MakeGr
         for hit in hits:
             other, score = hit.split(":")
             worst = max(worst, abs(float(row[found.names.id(other)]) - float(score)))
-    assert worst < 1e-6 + 0.6**21 + 1e-6  # ours, theirs after 20 iterations, and six digits
+    assert worst < 1e-6 + 0.6**21 + 1e-6  # our error, theirs after 20 iterations, and six digits
 
 
 @pytest.fixture
 def web(make_graph: MakeGraph) -> Graph:
-    """300 nodes, of which some have equal rows and some none."""
+    """300 nodes: some have equal rows, some have none."""
     rng = np.random.default_rng(4)
     edges = {(int(a), int(b)) for a, b in rng.integers(0, 200, (900, 2))}
     edges |= {(a, 200 + b % 60) for a, b in edges if b < 60}
@@ -224,10 +238,12 @@ def web(make_graph: MakeGraph) -> Graph:
 
 
 @pytest.mark.parametrize(  # BLAS has its own order
-    "way", [*(w for w in WAYS if "products" not in w), {"measure": "psimrank"}]
+    "way", [*(w for w in VARIANTS if "products" not in w), {"measure": "psimrank"}]
 )
 @pytest.mark.parametrize("precision", ["auto", "double"])
-def test_threads_do_not_change_a_byte(web: Graph, way: dict[str, Any], precision: str) -> None:
+def test_exact_simrank_is_independent_of_threads(
+    web: Graph, way: dict[str, Any], precision: str
+) -> None:
     found = [
         exact_simrank(web, epsilon=1e-3, precision=precision, threads=threads, **way)
         for threads in (1, 2, 5)
@@ -237,20 +253,20 @@ def test_threads_do_not_change_a_byte(web: Graph, way: dict[str, Any], precision
 
 
 @pytest.mark.parametrize("method", ["plain", "gauss-seidel", "sor"])
-def test_panels_on_disk_do_not_change_a_byte(web: Graph, method: str) -> None:
+def test_all_pairs_panels_on_disk_give_equal_scores(web: Graph, method: str) -> None:
     options = AllPairsOptions(method=method, epsilon=1e-4)
-    usual = runs.AllPairs(web, options, threads=1)
-    whole = usual.run()
+    default = runs.AllPairs(web, options, threads=1)
+    whole = default.run()
     with pytest.raises(ResourceError, match=r"needs .* of memory") as refused:
         runs.AllPairs(web, options, memory="1kB")
-    least = str(refused.value).split("needs ")[1].split(" of")[0]
-    plan = runs.AllPairs(web, options, memory=least)
-    assert 2 * plan.panel_width < usual.core.size
+    needed = str(refused.value).split("needs ")[1].split(" of")[0]
+    plan = runs.AllPairs(web, options, memory=needed)
+    assert 2 * plan.panel_width < default.core.size
     assert f"in panels of {plan.panel_width} columns" in plan.estimate()
     before = sorted(path.name for path in web.path.iterdir())
-    cut = plan.run()
-    assert cut.array().tobytes() == whole.array().tobytes()
-    assert cut.convergence == whole.convergence
+    paneled = plan.run()
+    assert paneled.array().tobytes() == whole.array().tobytes()
+    assert paneled.convergence == whole.convergence
     assert sorted(path.name for path in web.path.iterdir()) == before
 
 
@@ -261,7 +277,7 @@ def two_cycles() -> Edges:
 
 
 @pytest.mark.parametrize("limit", [1000, 30])
-def test_divergence_is_an_error(make_graph: MakeGraph, limit: int) -> None:
+def test_sor_divergence_raises_not_converged(make_graph: MakeGraph, limit: int) -> None:
     web = make_graph(two_cycles())
     message = (
         r"diverges with omega 1.9: after \d+ sweeps, .* or an omega below 1.05: both always conv"
@@ -271,40 +287,42 @@ def test_divergence_is_an_error(make_graph: MakeGraph, limit: int) -> None:
     assert exact_simrank(web, decay=0.9, method="sor", omega=1.05).convergence.converged
 
 
-def ended(changes: list[float], omega: float, limit: int) -> ExactConvergence:
-    """What comes of these changes, the last again and again."""
+def convergence_of(changes: list[float], omega: float, limit: int) -> ExactConvergence:
+    """The convergence after these changes; the last one repeats."""
     following = iter(changes)
-    made = lambda: ExactSweep(next(following, changes[-1]))  # noqa: E731
-    return iterate(made, Bounds(0.6, omega, False), 1e-3, limit, lambda k, e: None)
+    sweep = lambda: ExactSweep(next(following, changes[-1]))  # noqa: E731
+    return iterate(sweep, Bounds(0.6, omega, False), 1e-3, limit, lambda k, e: None)
 
 
-def test_an_iteration_that_stands_still_ends_and_says_so() -> None:
-    stood = ended([0.1], 1.3, 1000)
-    assert (stood.sweeps, stood.converged) == (21, False)
-    assert stood.reason == "the change has not fallen for 20 sweeps"
+def test_iterate_stops_when_change_stalls() -> None:
+    stalled = convergence_of([0.1], 1.3, 1000)
+    assert (stalled.sweeps, stalled.converged) == (21, False)
+    assert stalled.reason == "the change has not fallen for 20 sweeps"
 
 
 @pytest.mark.parametrize(
     ("changes", "omega", "limit", "diverges"),
     [
-        ([0.9, 0.5], 1.6, 1000, True),  # a standstill that may be off by 1.2
-        ([0.9, 0.4], 1.6, 1000, False),  # by 0.98
-        ([0.9, 0.5], 1.0, 1000, False),  # which never leaves [0, 1]
-        ([0.9, 0.8], 1.6, 2, False),  # it was falling when it was told to end
+        ([0.9, 0.5], 1.6, 1000, True),  # stalled, with an error up to 1.2
+        ([0.9, 0.4], 1.6, 1000, False),  # up to 0.98
+        ([0.9, 0.5], 1.0, 1000, False),  # never leaves [0, 1]
+        ([0.9, 0.8], 1.6, 2, False),  # still falling at the limit
         ([0.8, 0.9], 1.6, 2, True),
         ([0.5, 1e5, math.nan], 1.0, 1000, True),
         ([0.5, 1e5, math.inf], 1.0, 3, True),
     ],
 )
-def test_divergence_named(changes: list[float], omega: float, limit: int, diverges: bool) -> None:
+def test_iterate_detects_divergence(
+    changes: list[float], omega: float, limit: int, diverges: bool
+) -> None:
     if diverges:
         with pytest.raises(NotConverged):
-            ended(changes, omega, limit)
+            convergence_of(changes, omega, limit)
     else:
-        assert not ended(changes, omega, limit).converged
+        assert not convergence_of(changes, omega, limit).converged
 
 
-def test_single_precision_is_taken_where_it_is_accurate_enough(web: Graph) -> None:
+def test_precision_auto_selects_single_when_accurate_enough(web: Graph) -> None:
     assert exact_simrank(web).precision == "single"
     assert exact_simrank(web, epsilon=1e-7).precision == "double"
     with pytest.raises(UsageError, match="rounding errors in float32 may reach"):
@@ -313,7 +331,7 @@ def test_single_precision_is_taken_where_it_is_accurate_enough(web: Graph) -> No
         exact_simrank(web, epsilon=1e-15)
 
 
-def test_what_does_not_fit_is_refused_before_it_starts(web: Graph) -> None:
+def test_exact_simrank_refuses_insufficient_memory(web: Graph) -> None:
     with pytest.raises(ResourceError, match=r"rows needs .* of memory; the limit is 50 kB"):
         exact_simrank(web, memory="50kB")
     with pytest.raises(ResourceError, match="or prune more with --prune"):
@@ -340,21 +358,23 @@ def test_what_does_not_fit_is_refused_before_it_starts(web: Graph) -> None:
         ({"method": "svd", "precision": "single"}, "svd .* requires double precision"),
     ],
 )
-def test_wrong_options_are_refused(web: Graph, options: dict[str, Any], message: str) -> None:
+def test_exact_simrank_refuses_invalid_options(
+    web: Graph, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         exact_simrank(web, **options)
 
 
-def test_graphs_without_links_or_with_one_node_have_the_identity(make_graph: MakeGraph) -> None:
+def test_exact_simrank_of_graph_without_links_is_identity(make_graph: MakeGraph) -> None:
     for nodes in (1, 5):
         web = make_graph([], range(nodes))
-        for way in (*WAYS, {"measure": "psimrank"}, {"method": "svd"}):
-            found = exact_simrank(web, **way)
+        for options in (*VARIANTS, {"measure": "psimrank"}, {"method": "svd"}):
+            found = exact_simrank(web, **options)
             assert (found.array() == np.eye(nodes)).all()
             assert found.convergence.converged
 
 
-def test_rows_pairs_and_tops_are_views_of_one_matrix(web: Graph) -> None:
+def test_scores_row_top_and_pairs_agree_with_array(web: Graph) -> None:
     found = exact_simrank(web, epsilon=1e-6)
     scores = found.array()
     assert (scores[17] == found.row(17)).all()

@@ -1,4 +1,4 @@
-"""The low-rank closed form: it ends, in scores or in an error that is right about the matrix."""
+"""The low-rank closed form: it returns scores, or a correct error about the matrix."""
 
 import math
 import signal
@@ -20,27 +20,27 @@ from tests.oracles import simrank as exact
 from tests.oracles.graphs import Edges
 
 Matrix = NDArray[np.float64]
-ISSUE = (
+DIVERGENT = (
     "7 0;0 1;2 1;5 1;7 1;0 2;7 2;9 2;0 3;1 3;6 3;0 4;1 4;5 4;9 4;0 5;8 5;0 6;9 6;0 7;0 8;2 8;0 9;"
     "2 9;3 9"
 )
-"""A graph of ten nodes whose links, cut to rank 2 to 5, have a spectral radius of 1.15 to 1.17."""
+"""Ten nodes whose links, truncated to rank 2 to 5, have a spectral radius of 1.15 to 1.17."""
 
 
 @contextmanager
-def within(seconds: int) -> Iterator[None]:
-    """Raise TimeoutError in whatever runs longer."""
+def time_limit(seconds: int) -> Iterator[None]:
+    """Raise TimeoutError after this time."""
 
-    def late(number: int, frame: object) -> None:
+    def raise_timeout(number: int, frame: object) -> None:
         raise TimeoutError(f"not done after {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, late)
+    previous = signal.signal(signal.SIGALRM, raise_timeout)
     signal.alarm(seconds)
     try:
         yield
     finally:
         signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.signal(signal.SIGALRM, previous)
 
 
 def pairs_of(text: str) -> Edges:
@@ -48,7 +48,7 @@ def pairs_of(text: str) -> Edges:
 
 
 def in_memory(n: int, edges: Edges) -> Links:
-    """Links without a file: thousands of them are made."""
+    """Links without a file; tests make thousands."""
     ordered = sorted(set(edges), key=lambda e: (e[1], e[0]))
     degrees = np.bincount([b for _, b in ordered], minlength=n)
     sources = np.array([a for a, _ in ordered], np.uint32)
@@ -61,7 +61,7 @@ def normalized(n: int, edges: Edges) -> Matrix:
 
 
 def radius_of(q: Matrix, rank: int) -> float:
-    """The spectral radius of the matrix cut to this rank."""
+    """The spectral radius of the matrix at this rank."""
     u, e, vt = np.linalg.svd(q)
     kept = min(rank, int((e > 1e-13 * max(e[0], 1e-300)).sum()))
     cut = (u[:, :kept] * e[:kept]) @ vt[:kept]
@@ -69,7 +69,7 @@ def radius_of(q: Matrix, rank: int) -> float:
 
 
 def random_graph(rng: np.random.Generator) -> tuple[int, Edges]:
-    """As many links as they may be: few, many, with hubs, or one way only."""
+    """A graph with few or many links, perhaps with hubs or acyclic."""
     n = int(rng.integers(7, 40))
     pairs = rng.integers(0, n, (int(n * rng.uniform(0.5, 5)), 2))
     if rng.random() < 0.4:
@@ -81,9 +81,9 @@ def random_graph(rng: np.random.Generator) -> tuple[int, Edges]:
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.chosen), 1, 2, 3])
-def test_thousands_of_graphs_end_or_are_refused(seed: int) -> None:
+def test_low_rank_scores_refuses_radius_of_one_or_more(seed: int) -> None:
     rng, refused = np.random.default_rng(seed), 0
-    with within(200):
+    with time_limit(200):
         for _ in range(1000):
             n, edges = random_graph(rng)
             web, decay = in_memory(n, edges), float(rng.choice([0.6, 0.8, 0.99]))
@@ -102,35 +102,37 @@ def test_thousands_of_graphs_end_or_are_refused(seed: int) -> None:
 
 
 @pytest.mark.parametrize("decay", [0.6, 0.99])
-def test_the_full_rank_is_exact_however_near_the_decay_is_to_one(decay: float) -> None:
+def test_low_rank_scores_at_full_rank_are_exact(decay: float) -> None:
     rng = np.random.default_rng(7)
     for _ in range(40):
         n, edges = random_graph(rng)
         web = in_memory(n, edges)
         core = reduce(web, order=False)
         found = svd.low_rank_scores(node_rows(web, None, None), core, n, decay, 1e-6)
-        right = exact.simrank(exact.dense(n, edges), decay, math.ceil(-20 / math.log(decay)))
-        right = right[np.ix_(core.firsts, core.firsts)]
-        apart = ~np.eye(core.size, dtype=bool)
-        assert np.abs(found - right)[apart].max(initial=0) <= 1e-6
+        expected = exact.simrank(exact.dense(n, edges), decay, math.ceil(-20 / math.log(decay)))
+        expected = expected[np.ix_(core.firsts, core.firsts)]
+        off_diagonal = ~np.eye(core.size, dtype=bool)
+        assert np.abs(found - expected)[off_diagonal].max(initial=0) <= 1e-6
 
 
-@pytest.mark.parametrize(("scale", "ends"), [(1 - 1e-9, True), (1.0, False), (1 + 1e-9, False)])
-def test_a_spectral_radius_of_one_is_where_the_sum_ends(scale: float, ends: bool) -> None:
-    turn = np.array([[0.0, -1.0], [1.0, 0.0]])  # eigenvalues i and -i
-    with within(10):
-        if ends:
-            assert len(svd._powers(scale * turn / math.sqrt(0.25), 0.25)) > 30
+@pytest.mark.parametrize(
+    ("scale", "converges"), [(1 - 1e-9, True), (1.0, False), (1 + 1e-9, False)]
+)
+def test_powers_converges_below_spectral_radius_of_one(scale: float, converges: bool) -> None:
+    rotation = np.array([[0.0, -1.0], [1.0, 0.0]])  # eigenvalues i and -i
+    with time_limit(10):
+        if converges:
+            assert len(svd._powers(scale * rotation / math.sqrt(0.25), 0.25)) > 30
             return
         with pytest.raises(NotConverged, match="truncated to rank 2 have a spectral radius of 2"):
-            svd._powers(scale * turn / math.sqrt(0.25), 0.25)
+            svd._powers(scale * rotation / math.sqrt(0.25), 0.25)
 
 
 @pytest.mark.parametrize(("decay", "rank"), [(0.8, 3), (0.99, 3), (0.99, 8)])
-def test_endless_graph_is_refused(make_graph: MakeGraph, decay: float, rank: int) -> None:
-    web = make_graph(pairs_of(ISSUE))
+def test_svd_refuses_divergent_rank(make_graph: MakeGraph, decay: float, rank: int) -> None:
+    web = make_graph(pairs_of(DIVERGENT))
     with (
-        within(20),
+        time_limit(20),
         pytest.raises(NotConverged, match=r"spectral radius of 1\..*or a larger --rank"),
     ):
         exact_simrank(web, method="svd", decay=decay, rank=rank)
@@ -138,14 +140,16 @@ def test_endless_graph_is_refused(make_graph: MakeGraph, decay: float, rank: int
     assert found.convergence.converged
 
 
-def test_a_rank_that_says_nothing_of_the_scores_is_refused(make_graph: MakeGraph) -> None:
-    web = make_graph(pairs_of(ISSUE))
+def test_svd_refuses_uninformative_rank(make_graph: MakeGraph) -> None:
+    web = make_graph(pairs_of(DIVERGENT))
     message = "truncated to rank 1, scores between 0 and 1 may be off by 54"
     with pytest.raises(NotConverged, match=message):
         exact_simrank(web, method="svd", decay=0.99, rank=1)
 
 
-def test_what_the_low_rank_takes_is_said_beforehand() -> None:
-    any_: dict[str, Any] = {"decay": 0.6}
-    assert svd.low_rank_bytes(1000, 1000, **any_) > 72 * 1000**2
-    assert svd.low_rank_bytes(10_000, 50, **any_) < 0.1 * svd.low_rank_bytes(10_000, 5000, **any_)
+def test_low_rank_bytes_grows_with_size_and_rank() -> None:
+    options: dict[str, Any] = {"decay": 0.6}
+    assert svd.low_rank_bytes(1000, 1000, **options) > 72 * 1000**2
+    assert svd.low_rank_bytes(10_000, 50, **options) < 0.1 * svd.low_rank_bytes(
+        10_000, 5000, **options
+    )

@@ -1,4 +1,4 @@
-"""Several suites at once: the plan, what is answered, the tables, the errors."""
+"""Several suites at once: the plan, the answers, the tables, the errors."""
 
 from pathlib import Path
 
@@ -48,32 +48,32 @@ LABELED = "[data]\nweb = {nodes = 300, links = 2000, seed = 3}\n"
 PLAIN = '[data]\nlinks = "l.tsv"\nfolder = "other"\nunlabeled = true\n'
 LINKS = [(i, (i * i + j) % 31) for i in range(31) for j in (1, 5)] + [(100, 101), (102, 102)]
 
-OF_LINKS = [name for name, measure in MEASURES.items() if not measure.texts]
+LINK_MEASURES = [name for name, measure in MEASURES.items() if not measure.texts]
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two suites, a plan, and a folder of data with one folder in it."""
-    place = tmp_path_factory.mktemp("suites")
-    (place / "data" / "other").mkdir(parents=True)
-    (place / "data" / "other" / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two suites, a plan, and a data folder with one subfolder."""
+    folder = tmp_path_factory.mktemp("suites")
+    (folder / "data" / "other").mkdir(parents=True)
+    (folder / "data" / "other" / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
     for name, text in (("plan", PLAN), ("made", LABELED), ("plain", PLAIN)):
-        (place / f"{name}.toml").write_text(text)
-    return place
+        (folder / f"{name}.toml").write_text(text)
+    return folder
 
 
 @pytest.fixture(scope="module")
-def across(place: Path, tmp_path_factory: pytest.TempPathFactory) -> Across:
+def across(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Across:
     pytest.importorskip("sklearn")
-    suites = [load_suite(str(place / f"{name}.toml")) for name in ("made", "plain")]
-    plan = load_suite(str(place / "plan.toml"))
-    return run_across(suites, place / "data", tmp_path_factory.mktemp("work"), plan, threads=2)
+    suites = [load_suite(str(folder / f"{name}.toml")) for name in ("made", "plain")]
+    plan = load_suite(str(folder / "plan.toml"))
+    return run_across(suites, folder / "data", tmp_path_factory.mktemp("work"), plan, threads=2)
 
 
-def test_the_plan_tries_every_measure_beside_the_default() -> None:
+def test_load_across_plan_covers_every_measure() -> None:
     plan = load_across()
     swept = {name for sweep in plan.sweep for name in sweep.measures}
-    assert swept == set(OF_LINKS)
+    assert swept == set(LINK_MEASURES)
     for sweep in plan.sweep:
         for name in sweep.measures:
             settings = (*MEASURES[name].build, *MEASURES[name].ask)
@@ -87,14 +87,14 @@ def test_the_plan_tries_every_measure_beside_the_default() -> None:
     assert plan.best is not None
 
 
-def test_every_suite_has_every_method(across: Across) -> None:
-    made = [row for row in across.rows if row.suite == "made"]
-    assert made[0].method == "fusion both"
-    assert {row.point.measure for row in made if row.point} == {"fusion", "cocitation"}
-    assert made[-1].method == "vectors"
+def test_run_across_covers_every_suite_and_method(across: Across) -> None:
+    labeled = [row for row in across.rows if row.suite == "made"]
+    assert labeled[0].method == "fusion both"
+    assert {row.point.measure for row in labeled if row.point} == {"fusion", "cocitation"}
+    assert labeled[-1].method == "vectors"
     plain = [row for row in across.rows if row.suite == "plain"]
     assert [row.point.measure if row.point else row.method for row in plain] == [
-        *OF_LINKS,
+        *LINK_MEASURES,
         "vectors",
     ]
     assert not any(row.figures for row in plain)
@@ -102,7 +102,7 @@ def test_every_suite_has_every_method(across: Across) -> None:
     assert all(row.build_seconds > 0 and row.bytes > 0 for row in across.rows)
 
 
-def test_a_short_list_judges_as_a_whole_one(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_judge_longest_keeps_figures_within_cutoffs(make_graph: MakeGraph, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     scores = rng.random((60, 60))
     graph = make_graph([(i, (i + 1) % 60) for i in range(60)])
@@ -111,10 +111,10 @@ def test_a_short_list_judges_as_a_whole_one(make_graph: MakeGraph, tmp_path: Pat
     labels = read_labels(tmp_path / "l.tsv", graph.names)
     ranker = RowRanker(lambda node: scores[node], 60)
     queries, classes = labels.labeled, labels.collapsed()
-    whole = Judge(queries, relevance=classes, cutoffs=[1, 10])(ranker)
+    full = Judge(queries, relevance=classes, cutoffs=[1, 10])(ranker)
     short = Judge(queries, relevance=classes, cutoffs=[1, 10], longest=10)(ranker)
     for title in ("precision@1", "precision@10", "ndcg@10", "answered"):
-        assert short.value(title) == whole.value(title)
+        assert short.value(title) == full.value(title)
     with pytest.raises(UsageError, match="longest is 5; it must be at least 10, or 0"):
         Judge(queries, relevance=classes, cutoffs=[10], longest=5)
     with pytest.raises(UsageError, match="longest is 10, but Gamma needs whole lists"):
@@ -124,7 +124,7 @@ def test_a_short_list_judges_as_a_whole_one(make_graph: MakeGraph, tmp_path: Pat
 # -- tables ----------------------------------------------------------------------------------------
 
 
-def test_tables_have_a_row_a_method_and_a_column_a_suite(across: Across) -> None:
+def test_across_tables_have_method_rows_and_suite_columns(across: Across) -> None:
     tables = {table.heading: table for table in across_tables(across)}
     assert list(tables)[:3] == ["precision@10", "gamma", "gamma_macro"]
     precision = tables["precision@10"]
@@ -134,6 +134,6 @@ def test_tables_have_a_row_a_method_and_a_column_a_suite(across: Across) -> None
     assert ", +" in cells["cocitation"] or ", -" in cells["cocitation"]
     lists = tables["answered / full lists of 20"]
     assert list(lists.titles) == ["", "made", "plain"]
-    assert {"the default, fusion", "vectors", *OF_LINKS} - {"fusion"} <= {
+    assert {"the default, fusion", "vectors", *LINK_MEASURES} - {"fusion"} <= {
         row[0] for row in lists.rows
     }

@@ -18,11 +18,12 @@ def graph(make_graph: MakeGraph) -> cocite.Graph:
     return make_graph([(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400])
 
 
-def brute(
+def brute_force(
     first: np.ndarray, second: np.ndarray, nodes: list[int], top: int
 ) -> tuple[list[float], int, list[int]]:
-    """Similarities, how many first places are the same, and differences in position; what the first
-    ranks alike, to 1e-11, is put in the order of the second.
+    """Similarities, length of the common prefix, and differences in position.
+
+    Ties of the first, to 1e-11, take the order of the second.
     """
     b = sorted(nodes, key=lambda v: (-second[v], v))
     a = sorted(nodes, key=lambda v: (-first[v], v))
@@ -43,7 +44,7 @@ def brute(
 @pytest.mark.parametrize(
     "options", [{}, {"blocks": 3}, {"dangling": "remove", "tolerance": 1e-300, "max_sweeps": 9}]
 )
-def test_orders_are_those_compared_one_by_one(graph: cocite.Graph, options: dict[str, Any]) -> None:
+def test_compare_matches_brute_force(graph: cocite.Graph, options: dict[str, Any]) -> None:
     chosen = np.arange(3, graph.nodes, 7, dtype=np.uint32)
     toward = ["n1", "n7", "n30"]
     queries = [Query("some", chosen)]
@@ -56,22 +57,22 @@ def test_orders_are_those_compared_one_by_one(graph: cocite.Graph, options: dict
     sets = {None: ranked.tolist(), "some": np.intersect1d(chosen, ranked).tolist()}
     for difference in found.differences:
         nodes = sets[difference.query]
-        similarity, same, away = brute(one.values, other.values, nodes, 40)
+        similarity, same, shifts = brute_force(one.values, other.values, nodes, 40)
         assert difference.nodes == len(nodes)
         assert difference.similarity.tolist() == similarity
         assert difference.same_order == same
         positions = difference.positions
-        assert np.repeat(positions.middle, positions.nodes).tolist() == away
+        assert np.repeat(positions.middle, positions.nodes).tolist() == shifts
 
 
-def test_the_same_personalization_makes_no_difference(graph: cocite.Graph) -> None:
+def test_compare_finds_no_difference_for_equal_personalization(graph: cocite.Graph) -> None:
     found = compare(graph, ["n1"], {"n1": 7}, top=50).differences[0]
     assert found.similarity.tolist() == [1] * 50
     assert found.same_order == 50
     assert found.positions.middle.tolist() == [0]
 
 
-def test_wrong_use_is_refused(graph: cocite.Graph) -> None:
+def test_compare_refuses_invalid_options(graph: cocite.Graph) -> None:
     with pytest.raises(UsageError, match="top is 0, bucket is 1; both are 1 or more"):
         compare(graph, None, ["n1"], top=0)
     with pytest.raises(ResourceError, match="besides PageRank's; 9 kB may be used"):

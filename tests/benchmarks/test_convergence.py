@@ -18,12 +18,14 @@ from tests.oracles.graphs import Edges, graphs
 from tests.oracles.pagerank import google_matrix
 
 ROUNDING = 1e-13
-"""Sums of at most 14 values of sum 1, in another order, some hundred times."""
+"""Sums of up to 14 values, in another order, some hundred times."""
 
 
 @settings(max_examples=30)
 @given(graphs())
-def test_residuals_equal_dense_matrix(make_graph: MakeGraph, graph: tuple[int, Edges]) -> None:
+def test_study_residuals_equal_dense_matrix(
+    make_graph: MakeGraph, graph: tuple[int, Edges]
+) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
     found = study(stored, sweeps=[1], reference=6)
@@ -44,7 +46,7 @@ orders = st.integers(1, 12).flatmap(
 
 
 @given(orders)
-def test_similarity_is_that_of_the_sets(case: tuple[list[int], list[int], int]) -> None:
+def test_top_similarity_matches_sets(case: tuple[list[int], list[int], int]) -> None:
     a, b, top = case
     found = top_similarity(np.array(a[:top], np.uint32), np.array(b[:top], np.uint32), len(a))
     for n in range(1, top + 1):
@@ -53,15 +55,17 @@ def test_similarity_is_that_of_the_sets(case: tuple[list[int], list[int], int]) 
 
 
 @given(orders, st.integers(1, 5))
-def test_histogram_counts_all_nodes(case: tuple[list[int], list[int], int], bucket: int) -> None:
+def test_position_histogram_counts_all_nodes(
+    case: tuple[list[int], list[int], int], bucket: int
+) -> None:
     a, b, top = case
     places, others = np.argsort(a).astype(np.uint32), np.argsort(b).astype(np.uint32)
     found = position_histogram(places, others, top, bucket)
     truth: dict[int, int] = {}
     for node in set(a[:top]) | set(b[:top]):
         difference = a.index(node) - b.index(node)
-        away = int(abs(difference) / bucket + 0.5) * bucket
-        middle = away if difference > 0 else -away
+        distance = int(abs(difference) / bucket + 0.5) * bucket
+        middle = distance if difference > 0 else -distance
         truth[middle] = truth.get(middle, 0) + 1
     assert dict(zip(found.middle.tolist(), found.nodes.tolist(), strict=True)) == truth
 
@@ -72,20 +76,20 @@ def web(make_graph: MakeGraph) -> Graph:
     return make_graph([(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400])
 
 
-def test_settled_is_the_sweep_from_which_on_it_holds(web: Graph) -> None:
+def test_study_settled_is_first_stable_sweep(web: Graph) -> None:
     found = study(web, sweeps=range(1, 60), top=20)
     for agreement in found.agreements:
         for settled in agreement.settled:
             assert settled.members is not None
             assert settled.order is not None
             assert settled.members <= settled.order
-            alike = [agreement.similarity[s][settled.n - 1] == 1 for s in range(1, 60)]
-            assert all(alike[settled.members - 1 :])
-            assert settled.members == 1 or not alike[settled.members - 2]
+            equal = [agreement.similarity[s][settled.n - 1] == 1 for s in range(1, 60)]
+            assert all(equal[settled.members - 1 :])
+            assert settled.members == 1 or not equal[settled.members - 2]
 
 
-def test_ties_are_no_disorder(make_graph: MakeGraph) -> None:
-    """Ten nodes that only one page links to are equal for ever, whatever order they are in."""
+def test_study_ignores_order_of_ties(make_graph: MakeGraph) -> None:
+    """Ten leaves of one hub stay equal forever, in any order."""
     leaves = [("hub", f"leaf{i}") for i in range(10)]
     back = [(f"leaf{i}", "hub") for i in range(10)]
     found = study(make_graph(leaves + back), sweeps=[3], reference=200)
@@ -95,8 +99,10 @@ def test_ties_are_no_disorder(make_graph: MakeGraph) -> None:
 
 
 @pytest.mark.parametrize("kind", ["folder", "tar", "table"])
-def test_words_are_found_in_texts(make_graph: MakeGraph, tmp_path: Path, kind: str) -> None:
-    """Conjunctive, whole words, in any case; a page without a text is not found by its name."""
+def test_queries_of_words_match_whole_words(
+    make_graph: MakeGraph, tmp_path: Path, kind: str
+) -> None:
+    """All words, whole, in any case; a page without text is not found by its name."""
     texts = {
         "a": "Music, and LITERATURE; of music",
         "b": "musical literature",

@@ -112,12 +112,12 @@ def study(suite_file: Path, tmp_path_factory: pytest.TempPathFactory) -> SuiteSt
         "embedding",
         "solving",
     }
-    left = {path.name for path in work.iterdir() if path.suffix == ".index"}
-    assert len(left) == 1  # that of the blend
+    remaining = {path.name for path in work.iterdir() if path.suffix == ".index"}
+    assert len(remaining) == 1  # of the blend
     return found
 
 
-def test_every_table_is_there(study: SuiteStudy) -> None:
+def test_run_suite_produces_every_table(study: SuiteStudy) -> None:
     assert [result.name for result in study.methods] == [
         "psimrank in",
         "psimrank both",
@@ -136,7 +136,7 @@ def test_every_table_is_there(study: SuiteStudy) -> None:
     assert study.notes == [
         "psimrank at length 16 is left out: it takes a whole number from 1 to 15"
     ]
-    (decay,) = study.sweeps["decay"]  # cocitation takes none
+    (decay,) = study.sweeps["decay"]  # cocitation has none
     assert decay.method == "psimrank in"
     assert study.facts["queries"] == 40
     assert [(each.measure, each.samples) for each in study.accuracy] == [
@@ -148,7 +148,7 @@ def test_every_table_is_there(study: SuiteStudy) -> None:
     assert [size.length for size in study.trees[0].sizes] == [1, 2, 3, 4]
 
 
-def test_some_queries_choose_the_best_setting_and_others_judge_it(study: SuiteStudy) -> None:
+def test_run_suite_best_splits_selection_and_judgment(study: SuiteStudy) -> None:
     best = study.best
     assert best is not None
     assert (best.by, best.chosen_by, best.judged_by) == ("precision@10", 20, 20)
@@ -160,7 +160,7 @@ def test_some_queries_choose_the_best_setting_and_others_judge_it(study: SuiteSt
     assert set(best.differences) == {*names} - {"vectors"}
     winner = best.results[0].point
     assert winner is not None
-    assert winner.settings["seed"] == 0  # another seed is luck, and no setting
+    assert winner.settings["seed"] == 0  # the seed is luck, not a setting
     swept = {
         result.point
         for setting, series in study.sweeps.items()
@@ -180,7 +180,7 @@ def test_some_queries_choose_the_best_setting_and_others_judge_it(study: SuiteSt
 # -- suites ---------------------------------------------------------------------------------------
 
 
-def test_the_suites_that_come_along_are_sound() -> None:
+def test_built_in_suites_load() -> None:
     assert built_in_suites() == [
         *("cit-hepph", "cora", "hollins", "polblogs", "web", "wikispeedia")
     ]
@@ -188,15 +188,15 @@ def test_the_suites_that_come_along_are_sound() -> None:
         assert load_suite(name).methods()
 
 
-def test_the_guide_lists_the_suites_and_its_example_is_one(tmp_path: Path) -> None:
+def test_evaluation_page_lists_suites_and_loadable_example(tmp_path: Path) -> None:
     text = (Path(__file__).parents[2] / "docs" / "evaluation.md").read_text("utf-8")
     assert sorted(
         re.findall(
             r"^\| `([a-z-]+)` \|.*\|.*\|$", text.split("### Suites")[1].split("\n## ")[0], re.M
         )
     ) == (built_in_suites())
-    (tmp_path / "mine.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.S)[0])
-    found = load_suite(str(tmp_path / "mine.toml"))
+    (tmp_path / "example.toml").write_text(re.findall(r"```toml\n(.*?)```", text, re.S)[0])
+    found = load_suite(str(tmp_path / "example.toml"))
     assert "psimrank both hubs=idf decay=0.2" in found.methods()
     assert found.best is not None
 
@@ -213,16 +213,16 @@ DATA = {
 
 
 @pytest.mark.parametrize("name", DATA)
-def test_suites_read_their_data_as_it_is_published(name: str, tmp_path: Path) -> None:
-    """Page b links to a in all of them; Cora has the paper that is cited first."""
+def test_load_suite_reads_published_data(name: str, tmp_path: Path) -> None:
+    """Page b links to a in each; Cora has the cited paper first."""
     for file, text in DATA[name].items():
         packed = gzip.compress(text.encode()) if file.endswith(".gz") else text.encode()
         (tmp_path / file).write_bytes(packed)
     suite = load_suite(name)
     plan = replace(suite.data, texts="")
-    graph, _ = graph_of(plan, tmp_path, tmp_path / "w", lambda *told: None)
-    me = graph.names.id("a")
-    counts = graph.in_offsets[me + 1] - graph.in_offsets[me]
+    graph, _ = graph_of(plan, tmp_path, tmp_path / "w", lambda *arguments: None)
+    cited = graph.names.id("a")
+    counts = graph.in_offsets[cited + 1] - graph.in_offsets[cited]
     assert counts == graph.edges == 2
     truth = read_truth(graph.names, plan, suite.judge, tmp_path)
     if not plan.labels:
@@ -257,13 +257,13 @@ def test_suites_read_their_data_as_it_is_published(name: str, tmp_path: Path) ->
         ("method = {}", r"write \[\[method\]\]"),
     ],
 )
-def test_what_is_wrong_with_a_suite_is_said(tmp_path: Path, text: str, message: str) -> None:
+def test_load_suite_reports_invalid_suite(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "tiny.toml").write_text(text)
     with pytest.raises(InputError, match=message):
         load_suite(str(tmp_path / "tiny.toml"))
 
 
-def test_unknown_suites_and_missing_data(tmp_path: Path) -> None:
+def test_load_suite_reports_unknown_suite_and_missing_data(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no suite is called 'x'; there are cit-hepph, cora"):
         load_suite("x")
     with pytest.raises(InputError, match="cannot be read"):
@@ -272,7 +272,7 @@ def test_unknown_suites_and_missing_data(tmp_path: Path) -> None:
         run_suite(load_suite("wikispeedia"), None, tmp_path)
 
 
-def test_every_figure_is_a_row(study: SuiteStudy) -> None:
+def test_long_rows_contain_every_figure(study: SuiteStudy) -> None:
     rows = list(long_rows(study))
     assert all(len(row) == len(LONG_TITLES) for row in rows)
     assert {row[0] for row in rows} == {

@@ -1,4 +1,4 @@
-"""What all tests of the command line share."""
+"""Fixtures of all command-line tests."""
 
 from pathlib import Path
 
@@ -11,13 +11,13 @@ LINKS = "a\tx\nb\tx\nc\tx\na\ty\nb\ty\nz\ty\n"
 
 @pytest.fixture(autouse=True)
 def no_progress(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A busy machine takes so long that a log would say how far it is: not what is tested."""
+    """Without progress lines, which depend on the speed of the machine."""
     monkeypatch.setattr("cocite.cli.console._FIRST_LINE", float("inf"))
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, with links.tsv; beside it the user's cache directory, not of kernels."""
+def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with links.tsv; the user's cache is next to it."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
@@ -27,7 +27,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture(scope="session")
 def hub(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a graph ``g`` and its index ``i`` of psimrank, for all who only ask them."""
+    """A folder with a graph ``g`` and its psimrank index ``i``, for queries only."""
     folder = tmp_path_factory.mktemp("hub")
     links = [("hub", leaf) for leaf in ("one", "two", "[red]three[/]")]
     graph = cocite.ingest([*links, ("other", "one"), ("other", "two")], folder / "g")

@@ -1,4 +1,4 @@
-"""What a shell is told when it completes; and that a real bash inserts what can be run."""
+"""Shell completion: its candidates, and what a real bash inserts."""
 
 import io
 import os
@@ -23,32 +23,32 @@ LINKS = "New York\tLos Angeles\nNew Yorker\tLos Angeles\nhttp://a.org/x\thttp://
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    place = tmp_path_factory.mktemp("completion")
-    (place / "links.tsv").write_text(LINKS)
-    cocite.ingest(place / "links.tsv", place / "links.graph", header="no")
-    return place
+def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("completion")
+    (folder / "links.tsv").write_text(LINKS)
+    cocite.ingest(folder / "links.tsv", folder / "links.graph", header="no")
+    return folder
 
 
 @pytest.fixture
-def here(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy, to work in."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+def workdir(template: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working copy."""
+    shutil.copytree(template, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def offered(line: str) -> list[str]:
-    """What bash is told for a line, the cursor at its end; below, it asks itself."""
-    given = {"_COCITE_COMPLETE": "bash_complete", "COMP_LINE": line}
-    given |= {"COMP_WORDBREAKS": " \t\n\"'><=;|&(:", "COMP_WORD": line.rpartition(" ")[2]}
-    out = io.TextIOWrapper(held := io.BytesIO(), encoding="utf-8")
-    with pytest.MonkeyPatch.context() as patch, redirect_stdout(out):
-        for name, text in given.items():
+def completions(line: str) -> list[str]:
+    """The candidates that bash gets for a line with the cursor at its end."""
+    environ = {"_COCITE_COMPLETE": "bash_complete", "COMP_LINE": line}
+    environ |= {"COMP_WORDBREAKS": " \t\n\"'><=;|&(:", "COMP_WORD": line.rpartition(" ")[2]}
+    stdout = io.TextIOWrapper(buffer := io.BytesIO(), encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(stdout):
+        for name, text in environ.items():
             patch.setenv(name, text)
         assert main() == 0
-        out.flush()
-    return [found for found in held.getvalue().decode().splitlines() if found]
+        stdout.flush()
+    return [found for found in buffer.getvalue().decode().splitlines() if found]
 
 
 @pytest.mark.parametrize(
@@ -69,22 +69,22 @@ def offered(line: str) -> list[str]:
         ("cocite index links.graph -o ne", ["file,ne"]),
     ],
 )
-def test_what_is_offered(here: Path, line: str, expected: list[str]) -> None:
-    assert offered(line) == expected
+def test_completion_offers_candidates(workdir: Path, line: str, expected: list[str]) -> None:
+    assert completions(line) == expected
 
 
-def test_completion_of_names_in_a_link_file(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(here / "cache"))
+def test_completion_reads_names_from_cache(workdir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(workdir / "cache"))
     line = "cocite related links.tsv Los"
-    assert offered(line) == []
+    assert completions(line) == []
     assert main(["related", "links.tsv", "New York"]) == 0
-    assert offered(line) == ["plain,Los Angeles"]
-    (here / "links.tsv").write_text("changed\tx\n")
-    assert offered(line) == []
+    assert completions(line) == ["plain,Los Angeles"]
+    (workdir / "links.tsv").write_text("changed\tx\n")
+    assert completions(line) == []
 
 
-def typed(folder: Path, keys: str) -> str:
-    """What an interactive bash shows on its line for the keys."""
+def bash_output(folder: Path, keys: str) -> str:
+    """What an interactive bash shows for typed keys."""
     child, terminal = pty.fork()
     if child == 0:
         os.chdir(folder)
@@ -92,29 +92,29 @@ def typed(folder: Path, keys: str) -> str:
         os.environ["PATH"] = f"{folder / 'bin'}:{os.environ['PATH']}"
         os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
     try:
-        _until(terminal, r"\$ $")  # only then are keys its own: before, the terminal echoes them
+        _read_until(terminal, r"\$ $")  # before that, the terminal echoes keys itself
         os.write(terminal, b"bind 'set enable-bracketed-paste off'; stty -echoctl; . ./script\n")
-        _until(terminal, r"script\s+\$ $")
+        _read_until(terminal, r"script\s+\$ $")
         os.write(terminal, keys.encode())
-        return _until(terminal, r"#\s*$")
+        return _read_until(terminal, r"#\s*$")
     finally:
         os.close(terminal)
         os.waitpid(child, 0)
 
 
-def _until(terminal: int, ending: str) -> str:
-    found, end = "", time.monotonic() + 120
-    while not re.search(ending, found):
-        assert time.monotonic() < end, found
+def _read_until(terminal: int, ending: str) -> str:
+    output, deadline = "", time.monotonic() + 120
+    while not re.search(ending, output):
+        assert time.monotonic() < deadline, output
         if select.select([terminal], [], [], 1)[0]:
-            found += os.read(terminal, 4096).decode()
-    return found
+            output += os.read(terminal, 4096).decode()
+    return output
 
 
 @pytest.mark.process
-@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")
 @pytest.mark.parametrize(
-    ("begun", "whole"),
+    ("typed", "completed"),
     [
         ("related links.graph Lo", "related links.graph Los\\ Angeles #"),
         ("related links.graph New\\ Yorke", "related links.graph New\\ Yorker #"),
@@ -124,39 +124,41 @@ def _until(terminal: int, ending: str) -> str:
         ("related links.graph x --dir", "related links.graph x --direction #"),
     ],
 )
-def test_bash_inserts_what_can_be_run(here: Path, shell: Shell, begun: str, whole: str) -> None:
-    (here / "script").write_text(shell("completion bash").out)
-    (here / "bin").mkdir()
-    program = here / "bin" / "cocite"
+def test_completion_bash_inserts_quoted_names(
+    workdir: Path, shell: Shell, typed: str, completed: str
+) -> None:
+    (workdir / "script").write_text(shell("completion bash").out)
+    (workdir / "bin").mkdir()
+    program = workdir / "bin" / "cocite"
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m cocite "$@"\n')
     program.chmod(0o755)
-    assert f"cocite {whole}" in typed(here, f"cocite {begun}\t#")
+    assert f"cocite {completed}" in bash_output(workdir, f"cocite {typed}\t#")
 
 
-# -- what people type ------------------------------------------------------------------
+# -- versions, help and measure names --------------------------------------------------
 
 
-def test_the_version_and_the_help_of_a_verb(shell: Shell) -> None:
+def test_version_and_help_commands_print(shell: Shell) -> None:
     assert shell("-V").out == f"cocite, version {cocite.__version__}\n"
     for words in (["related"], ["generate", "web"], []):
-        wanted = shell([*words, "--help"]).out
-        assert shell(["help", *words]).out == wanted
+        expected = shell([*words, "--help"]).out
+        assert shell(["help", *words]).out == expected
 
 
-def test_names_are_taken_in_any_case(make_graph: MakeGraph, tmp_path: Path, shell: Shell) -> None:
+def test_measure_option_ignores_case(make_graph: MakeGraph, tmp_path: Path, shell: Shell) -> None:
     assert find_measure("PSimRank") is find_measure("psimrank")
     assert find_measure("PPR_Symmetric") is find_measure("ppr-symmetric")
     with pytest.raises(UsageError, match=r"'simranc'\. Did you mean simrank\? The measures are"):
         find_measure("simranc")
     graph = str(make_graph([("a", "b"), ("a", "c"), ("b", "c")]).path)
     index = str(tmp_path / "x.index")
-    given = ["index", graph, "-o", index, "--measure", "SimRank", "--samples", "3"]
-    assert '"measure": "simrank"' in shell([*given, "--format", "JSON"]).out
+    command = ["index", graph, "-o", index, "--measure", "SimRank", "--samples", "3"]
+    assert '"measure": "simrank"' in shell([*command, "--format", "JSON"]).out
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_a_shell_is_given_what_it_runs(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_completion_prints_shell_script(shell: str, capsys: pytest.CaptureFixture[str]) -> None:
     if shell == "bash" and not Path("/bin/bash").exists():
-        pytest.skip("there is no bash here, whose version is asked")
+        pytest.skip("needs bash, for its version")
     assert main(["completion", shell]) == 0
     assert f"_COCITE_COMPLETE={shell}_complete" in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Commands that cannot do what was typed: one message that says what to do, a code, and no file."""
+"""Wrong commands: one message that says what to do, an exit code, and no file."""
 
 import json
 import re
@@ -146,7 +146,7 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         ("related g one --graph g", 2, "g is a graph itself: omit --graph"),
         ("why g one two --graph g", 2, "g is a graph itself: omit --graph"),
         ("related links.tsv one --graph g", 2, "links.tsv is an edge list: omit --graph"),
-        ("index g -o x --refine", 2, "--refine stores data that only simrank"),
+        ("index g -o x --refine", 2, "--refine stores data for simrank"),
         (
             "related i one --delay 3",
             2,
@@ -280,7 +280,7 @@ WRONG: dict[str, list[tuple[str, int, str]]] = {
         ),
     ],
 }
-"""Commands, exit codes and parts of messages, by what is wrong."""
+"""Commands, exit codes and parts of messages, by kind of error."""
 
 
 def content(folder: Path) -> dict[str, bytes]:
@@ -290,19 +290,19 @@ def content(folder: Path) -> dict[str, bytes]:
 @pytest.mark.parametrize(
     ("command", "code", "message"), [case for cases in WRONG.values() for case in cases]
 )
-def test_a_wrong_command_says_what_to_do(
+def test_commands_report_errors(
     folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, command: str, code: int, message: str
 ) -> None:
-    """By the names that are typed, and not by Python's; as JSON, too."""
+    """Messages use the names of options, not Python's; also as JSON."""
     monkeypatch.chdir(folder)
     before = content(folder)
-    found, out, err = ask(*shlex.split(command))
-    assert (found, out) == (code, "")
+    actual, out, err = ask(*shlex.split(command))
+    assert (actual, out) == (code, "")
     assert message in " ".join(err.split())
     assert "Traceback" not in err
     assert not re.search(r"\b[a-z_]+=", err)
-    found, out, err = ask("--log-json", *shlex.split(command))
-    assert (found, out) == (code, "")
+    actual, out, err = ask("--log-json", *shlex.split(command))
+    assert (actual, out) == (code, "")
     last = json.loads(err.splitlines()[-1])
     assert (last["level"], last["code"]) == ("error", code)
     assert message.removeprefix("Error: ") in " ".join(last["message"].split())

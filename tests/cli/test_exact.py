@@ -1,4 +1,4 @@
-"""The command lines of all-pairs and rank, and the files that they write."""
+"""``cocite all-pairs`` and ``cocite rank``, and the files that they write."""
 
 import json
 import re
@@ -22,9 +22,9 @@ def graph(make_graph: MakeGraph) -> Graph:
     return make_graph(LINKS)
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
-def test_pairs_go_to_a_table_once_each(graph: Graph, tmp_path: Path, ending: str) -> None:
-    path = tmp_path / "out" / f"scores.{ending}"
+@pytest.mark.parametrize("extension", ["parquet", "csv", "tsv"])
+def test_all_pairs_writes_each_pair_once(graph: Graph, tmp_path: Path, extension: str) -> None:
+    path = tmp_path / "out" / f"scores.{extension}"
     assert main(["all-pairs", str(graph.path), "-o", str(path), "--min-score", "0.05"]) == 0
     rows = duckdb.execute(f"SELECT node, other, score FROM '{path}'").fetchall()
     scores = cocite.exact_simrank(graph)
@@ -41,21 +41,21 @@ def test_pairs_go_to_a_table_once_each(graph: Graph, tmp_path: Path, ending: str
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_all_scores_go_to_an_array(graph: Graph, tmp_path: Path) -> None:
+def test_all_pairs_writes_array(graph: Graph, tmp_path: Path) -> None:
     path = tmp_path / "scores.npy"
     assert main(["all-pairs", str(graph.path), "-o", str(path), "--precision", "double"]) == 0
-    right = cocite.exact_simrank(graph, precision="double").array()
-    assert np.load(path).tobytes() == right.tobytes()
+    expected = cocite.exact_simrank(graph, precision="double").array()
+    assert np.load(path).tobytes() == expected.tobytes()
 
 
-def test_the_best_of_every_node_go_to_a_table(graph: Graph, tmp_path: Path) -> None:
+def test_all_pairs_top_writes_best_per_node(graph: Graph, tmp_path: Path) -> None:
     path = tmp_path / "best.csv"
     assert main(["all-pairs", str(graph.path), "-o", str(path), "--top", "1"]) == 0
     rows = duckdb.execute(f"SELECT node, other FROM '{path}'").fetchall()
     assert set(rows) == {("x", "y"), ("y", "x"), ("ü\"'z", "w"), ("w", "ü\"'z")}
 
 
-def test_what_it_takes_and_how_it_ended_is_said(graph: Graph, tmp_path: Path, shell: Shell) -> None:
+def test_all_pairs_reports_cost_and_convergence(graph: Graph, tmp_path: Path, shell: Shell) -> None:
     arguments = ["all-pairs", str(graph.path), "-o", str(tmp_path / "s.npy"), "--format", "json"]
     printed = shell([*arguments, "--method", "plain"])
     assert "4 rows for 7 nodes" in printed.err
@@ -65,14 +65,14 @@ def test_what_it_takes_and_how_it_ended_is_said(graph: Graph, tmp_path: Path, sh
     assert value["method"] == "plain"
     assert value["error_bound"] <= 1e-3
     reply = shell([*arguments, "--overwrite", "--max-sweeps", "1", "--epsilon", "1e-6"])
-    assert "not converged: allow more --max-sweeps" in reply.err
+    assert "not converged: increase --max-sweeps" in reply.err
     printed = shell([*arguments, "--overwrite", "--prune", "0.35", "--epsilon", "1e-6"])
     assert "not converged: use a smaller --prune" in printed.err
     value = json.loads(printed.out)
     assert (value["converged"], value["error_bound"] > 0.1) == (False, True)
 
 
-def test_the_table_fits_eighty_columns(
+def test_all_pairs_summary_fits_terminal(
     graph: Graph, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -82,7 +82,7 @@ def test_the_table_fits_eighty_columns(
     assert all(len(line) <= 100 for line in lines)
 
 
-def test_a_log_gets_the_error_with_the_sweeps(
+def test_stages_log_error_with_sweeps(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(console, "_LOG_SECONDS", 0)
@@ -102,7 +102,7 @@ def test_a_log_gets_the_error_with_the_sweeps(
         (["--method", "svd", "--rank", "1", "--decay", "0.99"], "truncated to rank 1"),
     ],
 )
-def test_what_diverges_exits_with_1_and_leaves_no_file(
+def test_all_pairs_divergence_exits_1_without_file(
     make_graph: MakeGraph, tmp_path: Path, shell: Shell, options: list[str], message: str
 ) -> None:
     cycles = [(c + i, c + (i + 1) % 9) for c in (0, 9) for i in range(9)]
@@ -122,7 +122,7 @@ def star(make_graph: MakeGraph) -> Graph:
     return make_graph([("a", "hub"), ("b", "hub"), ("c", "hub"), ("hub", "a"), ("hub", "ü\"'x")])
 
 
-def test_the_top_is_printed_and_how_it_ended_is_said(star: Graph, shell: Shell) -> None:
+def test_rank_prints_top_and_convergence(star: Graph, shell: Shell) -> None:
     printed = shell(["rank", star.path, "-k", "1", "--format", "json"])
     value = json.loads(printed.out)
     ranks = cocite.pagerank(star)
@@ -132,13 +132,13 @@ def test_the_top_is_printed_and_how_it_ended_is_said(star: Graph, shell: Shell) 
     assert "of memory, which holds the graph and the ranks" in printed.err
 
 
-def test_not_converged_is_said(star: Graph, shell: Shell) -> None:
+def test_rank_warns_without_convergence(star: Graph, shell: Shell) -> None:
     assert "not converged" in shell(["rank", star.path, "--max-sweeps", "1"]).err
 
 
-@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
-def test_all_ranks_go_to_a_table(star: Graph, tmp_path: Path, ending: str) -> None:
-    path = tmp_path / "out" / f"ranks.{ending}"
+@pytest.mark.parametrize("extension", ["parquet", "csv", "tsv"])
+def test_rank_writes_table(star: Graph, tmp_path: Path, extension: str) -> None:
+    path = tmp_path / "out" / f"ranks.{extension}"
     assert main(["rank", str(star.path), "-o", str(path)]) == 0
     rows = duckdb.execute(f"SELECT node, rank FROM '{path}'").fetchall()
     ranks = cocite.pagerank(star)
@@ -147,7 +147,7 @@ def test_all_ranks_go_to_a_table(star: Graph, tmp_path: Path, ending: str) -> No
     assert [file.name for file in path.parent.iterdir()] == [path.name]
 
 
-def test_ranks_by_id_go_to_an_array(star: Graph, tmp_path: Path) -> None:
+def test_rank_writes_array(star: Graph, tmp_path: Path) -> None:
     path = tmp_path / "ranks.npy"
     assert main(["rank", str(star.path), "-o", str(path)]) == 0
     assert (np.load(path) == cocite.pagerank(star).values).all()

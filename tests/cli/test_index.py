@@ -1,4 +1,4 @@
-"""The command line of plan and refresh, and what info and why say of a refreshed index."""
+"""``cocite plan`` and ``cocite refresh``, and ``info`` and ``why`` for a refreshed index."""
 
 import csv
 import io
@@ -18,7 +18,9 @@ def graph(hub: Path) -> Path:
     return hub / "g"
 
 
-def test_table_has_doubled_column(graph: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_plan_table_has_doubled_column(
+    graph: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "100")
     code, out, _ = ask("plan", graph, *WALKS, "--delta", "0.05")
     assert code == 0
@@ -37,7 +39,7 @@ def test_table_has_doubled_column(graph: Path, ask: Ask, monkeypatch: pytest.Mon
     assert max(map(len, lines[title:])) <= 60
 
 
-def test_json_and_csv_hold_all_figures(graph: Path, ask: Ask) -> None:
+def test_plan_json_and_csv_hold_all_figures(graph: Path, ask: Ask) -> None:
     code, out, _ = ask("plan", graph, *WALKS, "--samples", "100", "--format", "json")
     found = json.loads(out)
     assert code == 0
@@ -50,7 +52,7 @@ def test_json_and_csv_hold_all_figures(graph: Path, ask: Ask) -> None:
     assert rows["planned_bytes"] == str(found["planned"]["bytes"])
 
 
-def test_a_measure_without_samples_has_one_column(graph: Path, ask: Ask) -> None:
+def test_plan_omits_errors_without_samples(graph: Path, ask: Ask) -> None:
     code, out, _ = ask("plan", graph, "--measure", "cocitation")
     assert code == 0
     assert "standard error" not in out
@@ -58,20 +60,20 @@ def test_a_measure_without_samples_has_one_column(graph: Path, ask: Ask) -> None
 
 
 @pytest.mark.parametrize(
-    ("measure", "said"),
+    ("measure", "expected"),
     [
         ("coupling", "measure  coupling, out-links, layout links"),
         ("blend:coupling+cocitation(direction=out)", ", mixed directions, layout links"),
     ],
 )
-def test_plan_names_links_looked_at(graph: Path, ask: Ask, measure: str, said: str) -> None:
-    """Those of the measure, which may be turned round, and may be several."""
+def test_plan_names_link_direction(graph: Path, ask: Ask, measure: str, expected: str) -> None:
+    """A setting may reverse it, and a blend may mix directions."""
     code, out, _ = ask("plan", graph, "--measure", measure)
     assert code == 0
-    assert said in out
+    assert expected in out
 
 
-def test_index_says_how_exact_it_will_be(graph: Path, tmp_path: Path, shell: Shell) -> None:
+def test_index_announces_standard_error(graph: Path, tmp_path: Path, shell: Shell) -> None:
     reply = shell(["index", graph, "-o", tmp_path / "x", *WALKS, "--samples", "25"])
     line = reply.err.splitlines()[0]
     assert line.endswith(", a standard error of at most 0.045 for a score of 0.1")
@@ -98,13 +100,13 @@ def refresh(folder: Path, *options: str) -> list[str]:
     return ["refresh", str(folder / "i"), str(folder / "h"), "--date", "2026-11-20", *options]
 
 
-def test_refresh_says_what_it_did_and_info_how_old_samples_are(folder: Path, ask: Ask) -> None:
+def test_refresh_reports_samples_and_info_their_ages(folder: Path, ask: Ask) -> None:
     code, out, err = ask(*refresh(folder, "--fraction", "0.3", "--threads", "1"))
     assert code == 0
     assert "14 samples\n" in out
     assert f"6 samples from {folder / 'h'}" in out
     assert f"14 samples are kept, 6 are drawn from {folder / 'h'}" in err
-    code, out, err = ask(*refresh(folder, "--fraction", "0.3"))  # as it was repeated
+    code, out, err = ask(*refresh(folder, "--fraction", "0.3"))  # a repeated run
     assert (code, "redrawn  nothing: the index is up to date with this graph" in out) == (0, True)
     assert f"was already refreshed from this graph ({folder / 'h'}), on 2026-11-20, so" in err
     again = refresh(folder, "--format", "json", "--memory", "1GB", "--force")
@@ -133,27 +135,27 @@ def test_refresh_says_what_it_did_and_info_how_old_samples_are(folder: Path, ask
     assert "two" in out
 
 
-def test_info_of_an_index_that_was_not_refreshed_has_no_ages(folder: Path, ask: Ask) -> None:
+def test_info_omits_ages_without_refresh(folder: Path, ask: Ask) -> None:
     _, out, _ = ask("info", folder / "i")
-    assert "generation" not in out
+    assert "snapshot" not in out
     _, out, _ = ask("info", folder / "i", "--format", "json")
-    (only,) = json.loads(out)["snapshots"]
-    assert (only["refresh"], only["samples"], only["date"]) == (0, 20, None)
+    (snapshot,) = json.loads(out)["snapshots"]
+    assert (snapshot["refresh"], snapshot["samples"], snapshot["date"]) == (0, 20, None)
     cocite.build(folder / "g", folder / "c", measure="cocitation")
     _, out, _ = ask("info", folder / "c", "--format", "json")
     assert json.loads(out)["snapshots"] == []
 
 
-def test_a_measure_without_samples_says_so(folder: Path, ask: Ask) -> None:
+def test_refresh_without_samples_recomputes_everything(folder: Path, ask: Ask) -> None:
     cocite.build(folder / "g", folder / "c", measure="cocitation")
     code, out, _ = ask("refresh", folder / "c", folder / "h")
     assert code == 0
     assert f"recomputed  everything, from {folder / 'h'}" in out
     _, out, _ = ask("info", folder / "c")
-    assert "generation" not in out
+    assert "snapshot" not in out
 
 
-def test_local_refresh_says_what_it_found_and_info_shows_it(folder: Path, ask: Ask) -> None:
+def test_refresh_local_reports_changes(folder: Path, ask: Ask) -> None:
     cocite.build(folder / "g", folder / "f", measure="fusion")
     local = ["refresh", folder / "f", folder / "h", "--local", "--date", "2026-11-20"]
     code, out, _ = ask(*local)
@@ -173,7 +175,7 @@ def test_local_refresh_says_what_it_found_and_info_shows_it(folder: Path, ask: A
     )
 
 
-def test_what_is_refused_says_what_to_do(folder: Path, ask: Ask) -> None:
+def test_refresh_refuses_fraction_of_paths_layout(folder: Path, ask: Ask) -> None:
     cocite.build(folder / "g", folder / "p", samples=20, layout="paths", measure="psimrank")
     code, out, err = ask("refresh", folder / "p", folder / "h")
     assert (code, out) == (2, "")
@@ -184,7 +186,7 @@ def test_what_is_refused_says_what_to_do(folder: Path, ask: Ask) -> None:
 
 @pytest.mark.parametrize("measure", ["psimrank", "cocitation"])
 @pytest.mark.parametrize("names", ["text", "integers"])
-def test_another_graph_replaces_nothing(folder: Path, ask: Ask, measure: str, names: str) -> None:
+def test_refresh_refuses_unrelated_graph(folder: Path, ask: Ask, measure: str, names: str) -> None:
     cocite.build(folder / "g", folder / "m", measure=measure)
     before = {file.name: file.read_bytes() for file in (folder / "m").iterdir()}
     rows = "x\ty\nx\tz\n" if names == "text" else "1\t2\n1\t3\n"
@@ -199,30 +201,28 @@ def test_another_graph_replaces_nothing(folder: Path, ask: Ask, measure: str, na
     assert not (folder / "m.building").exists()
 
 
-def test_why_takes_several_graphs_and_says_what_it_cannot_place(folder: Path, ask: Ask) -> None:
+def test_why_accepts_several_graphs(folder: Path, ask: Ask) -> None:
     ask(*refresh(folder, "--fraction", "0.3"))
-    asked = ["why", folder / "i", "one", "two", "--graph", folder / "h"]
-    both = [*asked, "--graph", folder / "g"]
-    _, out, _ = ask(*both, "--format", "json")
-    whole = json.loads(out)
-    assert {reason["node"] for reason in whole["reasons"]} == {"hub", "other"}
-    assert whole["unattributed"] == 0
-    assert ask(*asked, "--format", "json")[1] == out  # the other is where it was
+    command = ["why", folder / "i", "one", "two", "--graph", folder / "h"]
+    with_both = [*command, "--graph", folder / "g"]
+    _, out, _ = ask(*with_both, "--format", "json")
+    full = json.loads(out)
+    assert {reason["node"] for reason in full["reasons"]} == {"hub", "other"}
+    assert full["unattributed"] == 0
+    assert ask(*command, "--format", "json")[1] == out  # the other graph has not moved
     (folder / "g").rename(folder / "moved")
-    both = [*asked, "--graph", folder / "moved"]
-    _, out, _ = ask(*asked, "--format", "json")
+    with_both = [*command, "--graph", folder / "moved"]
+    _, out, _ = ask(*command, "--format", "json")
     found = json.loads(out)
     assert [reason["node"] for reason in found["reasons"]] == ["hub"]
     total = found["unattributed"] + found["reasons"][0]["contribution"]
-    assert total == pytest.approx(whole["score"], abs=1e-9)
-    _, out, _ = ask(*asked, "--format", "csv")
+    assert total == pytest.approx(full["score"], abs=1e-9)
+    _, out, _ = ask(*command, "--format", "csv")
     rows = list(csv.DictReader(io.StringIO(out)))
-    assert sum(float(row["contribution"]) for row in rows) == pytest.approx(
-        whole["score"], abs=1e-9
-    )
-    _, out, _ = ask(*asked)
+    assert sum(float(row["contribution"]) for row in rows) == pytest.approx(full["score"], abs=1e-9)
+    _, out, _ = ask(*command)
     assert f"{found['unattributed']:.4f} comes from unknown pages" in out
-    _, out, _ = ask(*both)
-    assert "not known" not in out
+    _, out, _ = ask(*with_both)
+    assert "unknown pages" not in out
     _, out, _ = ask("why", folder / "i", "three", "more", "--graph", folder / "h")
     assert "do not meet in any of 6 samples" in out

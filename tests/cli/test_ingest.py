@@ -1,4 +1,4 @@
-"""``cocite ingest``, ``generate``, ``info`` and ``verify`` as a person or a program meets them."""
+"""``cocite ingest``, ``generate``, ``info`` and ``verify``: text output and JSON."""
 
 import csv
 import io
@@ -20,30 +20,30 @@ LINKS = "a\tb\na\tb\nb\tc\nc\tc\n"
 
 
 @pytest.fixture
-def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to work in, with links.tsv."""
+def workdir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working directory, with links.tsv."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "links.tsv").write_text(LINKS)
     return tmp_path
 
 
 @pytest.fixture
-def graph(here: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def graph(workdir: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     assert main(["ingest", "links.tsv", "-o", "g"]) == 0
     capsys.readouterr()
-    return here / "g"
+    return workdir / "g"
 
 
 def run(stdin: bytes, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-    done = subprocess.run(
+    result = subprocess.run(
         [sys.executable, "-m", "cocite", *arguments], input=stdin, capture_output=True, check=False
     )
-    # On a busy machine a log says how far it is: not what is tested.
-    done.stderr = re.sub(rb"(?m)^[a-z ]+ \(\d+ (s|min)\).*\n", b"", done.stderr)
-    return done
+    # Progress lines depend on the speed of the machine.
+    result.stderr = re.sub(rb"(?m)^[a-z ]+ \(\d+ (s|min)\).*\n", b"", result.stderr)
+    return result
 
 
-def test_ingest_prints_what_it_did(here: Path, shell: Shell) -> None:
+def test_ingest_prints_summary(workdir: Path, shell: Shell) -> None:
     out, err = shell("ingest links.tsv -o g")
     assert err == (
         "read links.tsv: tab-separated, no header; the first link is a -> b (if these name the "
@@ -64,7 +64,7 @@ def test_ingest_prints_what_it_did(here: Path, shell: Shell) -> None:
     ]
 
 
-def test_info_for_programs_has_the_numbers(graph: Path, shell: Shell) -> None:
+def test_info_json_and_csv_hold_all_facts(graph: Path, shell: Shell) -> None:
     found = json.loads(shell("info g --format json").out)
     opened = Graph.open(graph)
     assert found == {
@@ -101,39 +101,39 @@ def test_info_for_programs_has_the_numbers(graph: Path, shell: Shell) -> None:
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_standard_input_is_a_file_too(here: Path) -> None:
-    done = run(b"x,y\n1,2\n", "ingest", "-", "-o", "g", "--format", "json")
-    assert done.returncode == 0
-    *progress, told = done.stderr.decode().splitlines()  # a busy machine says how far it is
+def test_ingest_reads_stdin(workdir: Path) -> None:
+    result = run(b"x,y\n1,2\n", "ingest", "-", "-o", "g", "--format", "json")
+    assert result.returncode == 0
+    *progress, message = result.stderr.decode().splitlines()  # on a slow machine
     assert all(line.startswith("reading standard input (") for line in progress)
-    assert told == (
+    assert message == (
         "read standard input: comma-separated, a header ('x', 'y'; if these are a link: "
         "--header no)"
     )
-    assert json.loads(done.stdout)["edges"] == 1
+    assert json.loads(result.stdout)["edges"] == 1
     assert links(Graph.open("g")) == [("1", "2")]
 
 
 @pytest.mark.process
-def test_a_fault_of_standard_input_is_named_so(here: Path) -> None:
-    done = run(b"a\tb\nc\n", "ingest", "-", "-o", "g")
-    assert done.returncode == 1
-    assert done.stderr.startswith(b"Error: standard input:2: not 2 tab-separated columns: 'c'.")
-    assert done.stdout == b""
-    done = run(b"PAR1....", "ingest", "-", "-o", "g")
-    assert done.stderr == (
+def test_ingest_names_stdin_in_errors(workdir: Path) -> None:
+    result = run(b"a\tb\nc\n", "ingest", "-", "-o", "g")
+    assert result.returncode == 1
+    assert result.stderr.startswith(b"Error: standard input:2: not 2 tab-separated columns: 'c'.")
+    assert result.stdout == b""
+    result = run(b"PAR1....", "ingest", "-", "-o", "g")
+    assert result.stderr == (
         b"Error: standard input is Parquet, which cannot be read as a stream: "
         b"pass the file itself\n"
     )
 
 
-def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
-    (here / "bad.tsv").write_text("a\tb\nc\n\td\n")
+def test_ingest_bad_rows_lists_skipped_rows(workdir: Path, shell: Shell) -> None:
+    (workdir / "bad.tsv").write_text("a\tb\nc\n\td\n")
     reply = shell("ingest bad.tsv -o g --bad-rows few", 1)
     assert reply.err == (
         "Error: bad.tsv has 2 bad rows and 1 good ones: it may not be an edge list, or may need "
-        "other options. The first bad row is line 2: not 2 tab-separated columns: 'c'. To omit "
-        "them anyway: --bad-rows all\n"
+        "other options. The first bad row is line 2: not 2 tab-separated columns: 'c'. To skip "
+        "all bad rows: --bad-rows all\n"
     )
     reply = shell("ingest bad.tsv -o g --bad-rows all")
     assert reply.err.splitlines() == [
@@ -145,15 +145,15 @@ def test_bad_rows_left_out_are_shown(here: Path, shell: Shell) -> None:
     ]
 
 
-def test_overwrite_replaces_the_graph(graph: Path) -> None:
+def test_ingest_overwrite_replaces_graph(graph: Path) -> None:
     (graph.parent / "links.tsv").write_text("x\ty\n")
     assert main(["ingest", "links.tsv", "-o", "g", "--overwrite"]) == 0
     assert links(Graph.open(graph)) == [("x", "y")]
 
 
-def test_verify_reads_every_byte(graph: Path, shell: Shell) -> None:
+def test_verify_finds_damage_in_each_file(graph: Path, shell: Shell) -> None:
     store = Graph.open(graph).store
-    assert shell("verify g").out == f"g  graph, 7 files, {store.nbytes} B: all whole\n"
+    assert shell("verify g").out == f"g  graph, 7 files, {store.nbytes} B: all intact\n"
     reply = shell("verify g --format json")
     assert json.loads(reply.out) == {
         "path": "g",
@@ -165,16 +165,16 @@ def test_verify_reads_every_byte(graph: Path, shell: Shell) -> None:
     }
     for name in store.manifest.files:
         path = graph / name
-        whole = path.read_bytes()
-        path.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+        content = path.read_bytes()
+        path.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
         out, err = shell("verify g", 1)
         assert out == ""
         assert err.startswith(f"Error: 1 of 7 files are damaged:\n  g/{name} has checksum ")
-        path.write_bytes(whole)
+        path.write_bytes(content)
 
 
 @pytest.mark.process
-def test_a_reader_that_has_enough_is_no_error(graph: Path) -> None:
+def test_info_tolerates_closed_stdout(graph: Path) -> None:
     process = subprocess.Popen(
         [sys.executable, "-m", "cocite", "info", "g"],
         stdout=subprocess.PIPE,
@@ -193,9 +193,9 @@ def test_a_reader_that_has_enough_is_no_error(graph: Path) -> None:
 WEB = ["generate", "web", "--pages", "300", "--links", "2000", "--seed", "7", "-o", "g"]
 
 
-def test_it_prints_the_graph_that_it_made(here: Path, shell: Shell) -> None:
+def test_generate_web_prints_summary(workdir: Path, shell: Shell) -> None:
     out, err = shell(WEB)
-    assert "Error" not in err  # where kernels are compiled first there is progress
+    assert "Error" not in err  # there is progress if kernels are compiled
     shown = dict(re.split(r" {2,}", line, maxsplit=1) for line in out.splitlines())
     assert shown["graph"] == "g"
     assert shown["nodes"] == "300, named by text"
@@ -204,16 +204,16 @@ def test_it_prints_the_graph_that_it_made(here: Path, shell: Shell) -> None:
     assert main(["verify", "g"]) == 0
 
 
-def test_its_facts_are_for_programs_too(here: Path, shell: Shell) -> None:
+def test_generate_web_prints_json_and_csv(workdir: Path, shell: Shell) -> None:
     found = json.loads(shell([*WEB, "--names", "integers", "--format", "json"]).out)
     assert (found["nodes"], found["edges"], found["names"]) == (300, 2000, "integers 0 to n - 1")
     reply = shell([*WEB, "--overwrite", "--format", "csv"])
     assert reply.out.startswith("fact,value\nkind,graph\n")
 
 
-def test_labels_are_written_beside(here: Path) -> None:
+def test_generate_web_writes_labels(workdir: Path) -> None:
     assert main([*WEB, "--labels", "topics.tsv"]) == 0
-    rows = [row.split("\t") for row in (here / "topics.tsv").read_text().splitlines()]
+    rows = [row.split("\t") for row in (workdir / "topics.tsv").read_text().splitlines()]
     assert [name for name, _ in rows] == list(Graph.open("g").names)
     assert all(re.fullmatch(r"topic\.\d\.\d\.\d", topic) for _, topic in rows)
-    assert sorted(path.name for path in here.iterdir()) == ["g", "links.tsv", "topics.tsv"]
+    assert sorted(path.name for path in workdir.iterdir()) == ["g", "links.tsv", "topics.tsv"]

@@ -1,4 +1,4 @@
-"""A file of links is asked as it is: what is made of it is kept, and never half made."""
+"""Commands on a file of links: what they build is cached, and never partly."""
 
 import json
 import os
@@ -21,31 +21,31 @@ from cocite.search import cache
 from cocite.storage import disk
 from tests.cli.conftest import LINKS
 from tests.clock import HOLD, LIMIT
-from tests.conftest import Ask, Shell, Told
+from tests.conftest import Ask, CliJson, Shell
 from tests.io.plain import links
 
-MADE = "a graph and an index built from it, "
-BY = "; measure: fusion"
+BUILT = "a graph and an index built from it, "
+MEASURE = "; measure: fusion"
 
 
-def run(*arguments: str, stdin: bytes = b"", **more: Any) -> subprocess.CompletedProcess[bytes]:
+def run(*arguments: str, stdin: bytes = b"", **options: Any) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, "-m", "cocite", *arguments]
-    return subprocess.run(command, input=stdin, capture_output=True, check=False, **more)
+    return subprocess.run(command, input=stdin, capture_output=True, check=False, **options)
 
 
-def said(done: subprocess.CompletedProcess[bytes]) -> list[str]:
-    """What was said, but for how far it is, which depends on how busy the machine is."""
-    lines = done.stderr.decode().splitlines()
+def messages(result: subprocess.CompletedProcess[bytes]) -> list[str]:
+    """Standard error without progress, which depends on the speed of the machine."""
+    lines = result.stderr.decode().splitlines()
     return [line for line in lines if not re.match(r"[a-z]+ing\b", line)]
 
 
 def entry(name: str = "links.tsv") -> Path:
-    """The entry of the cache that is made of a file; raises if there are several."""
+    """The cache entry of a file; raises if there are several."""
     (found,) = Path(os.environ["XDG_CACHE_HOME"], "cocite", "links").glob(f"{name}-*")
     return found
 
 
-def everything(folder: Path) -> dict[str, bytes]:
+def contents(folder: Path) -> dict[str, bytes]:
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -55,35 +55,35 @@ def everything(folder: Path) -> dict[str, bytes]:
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_first_command_works_twice(here: Path, ask: Ask) -> None:
+def test_related_caches_index_of_links_file(workdir: Path, ask: Ask) -> None:
     first = run("related", "links.tsv", "x", "--format", "csv")
     assert first.returncode == 0, first.stderr
-    read, made = said(first)
-    assert read == (
+    read_line, cache_line = messages(first)
+    assert read_line == (
         "read links.tsv: tab-separated, no header; the first link is a -> x (if these name the "
         "columns: --header yes)"
     )
-    assert made.startswith(f"links.tsv: {MADE}")
-    assert made.endswith(f" are cached until it changes{BY}")
+    assert cache_line.startswith(f"links.tsv: {BUILT}")
+    assert cache_line.endswith(f" are cached until it changes{MEASURE}")
     again = run("related", "links.tsv", "x", "--format", "csv")
-    assert said(again) == [f"links.tsv: unchanged, so the cached index is used{BY}"]
+    assert messages(again) == [f"links.tsv: unchanged, so the cached index is used{MEASURE}"]
     assert again.stdout == first.stdout
     assert first.stdout.count(b"\n") == 6
     folder = entry()
     assert sorted(path.name for path in folder.iterdir()) == ["entry.json", "graph", "index"]
     index = ask("related", entry() / "index", "x", "--format", "csv")
     assert index == (0, first.stdout.decode(), "")
-    assert [path.name for path in here.iterdir()] == ["links.tsv"]
+    assert [path.name for path in workdir.iterdir()] == ["links.tsv"]
 
 
-def test_every_verb_that_asks_takes_it(here: Path, shell: Shell) -> None:
+def test_query_commands_accept_links_file(workdir: Path, shell: Shell) -> None:
     out, err = shell("similarity links.tsv x y --format json")
-    assert MADE in err
-    unchanged = f"links.tsv: unchanged, so the cached index is used{BY}\n"
+    assert BUILT in err
+    unchanged = f"links.tsv: unchanged, so the cached index is used{MEASURE}\n"
     assert shell(["similarity", entry() / "index", "x", "y", "--format", "json"]) == (out, "")
     assert shell("why links.tsv x y").err == unchanged
     assert shell("related-all links.tsv -o all.csv").err.startswith(unchanged)
-    assert (here / "all.csv").read_text().startswith("node,rank,related,score")
+    assert (workdir / "all.csv").read_text().startswith("node,rank,related,score")
 
 
 @pytest.mark.parametrize(
@@ -95,33 +95,31 @@ def test_every_verb_that_asks_takes_it(here: Path, shell: Shell) -> None:
         ("ann,bob\nbob,cy\n", "--header yes"),
     ],
 )
-def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
-    here: Path, shell: Shell, capsys: pytest.CaptureFixture[str], content: str, option: str
+def test_reading_hint_gives_working_command(
+    workdir: Path, shell: Shell, capsys: pytest.CaptureFixture[str], content: str, option: str
 ) -> None:
-    """The hint was an option that the verb does not have. Those that ask have it; others say a
-    command that makes a graph for them.
-    """
-    (here / "my {} links.csv").write_text(content)
+    """Query commands suggest an option; others, which lack it, a command that stores a graph."""
+    (workdir / "my {} links.csv").write_text(content)
     assert f": {option})" in shell(["similarity", "my {} links.csv", "ann", "bob"]).err
-    typed = option.replace("SOURCE,TARGET", "3,2").split()
-    told = shell(["nodes", "my {} links.csv", "--format", "json", "--no-cache"])
-    then = "; then cocite index DIR -o INDEX, and query INDEX)"
-    command = f"cocite ingest 'my {{}} links.csv' -o DIR {option}{then}"
-    assert command in told.err
-    command = command.removesuffix(then).replace("SOURCE,TARGET", "3,2")
+    flags = option.replace("SOURCE,TARGET", "3,2").split()
+    printed = shell(["nodes", "my {} links.csv", "--format", "json", "--no-cache"])
+    suffix = "; then cocite index DIR -o INDEX, and query INDEX)"
+    command = f"cocite ingest 'my {{}} links.csv' -o DIR {option}{suffix}"
+    assert command in printed.err
+    command = command.removesuffix(suffix).replace("SOURCE,TARGET", "3,2")
     assert main([*shlex.split(command)[1:]]) == 0
     graph = cocite.Graph.open("DIR")
     capsys.readouterr()
     node, *_ = graph.names
-    assert main(["related", "my {} links.csv", node, *typed, "--format", "json"]) == 0
+    assert main(["related", "my {} links.csv", node, *flags, "--format", "json"]) == 0
     found = [p / "graph" for p in Path(os.environ["XDG_CACHE_HOME"]).glob("cocite/links/my_*")]
     assert list(graph.names) in [list(cocite.Graph.open(each).names) for each in found]
     capsys.readouterr()
-    reply = shell(["related", "my {} links.csv", node, *typed])
+    reply = shell(["related", "my {} links.csv", node, *flags])
     assert "unchanged, so the cached index is used" in reply.err
-    reply = shell(["related", "DIR", node, *typed], 2)
+    reply = shell(["related", "DIR", node, *flags], 2)
     assert (
-        f"DIR is already a stored graph or index, so its links are not read again: omit {typed[0]}"
+        f"DIR is already a stored graph or index, so its links are not read again: omit {flags[0]}"
     ) in (reply.err)
 
 
@@ -136,12 +134,14 @@ def test_what_to_type_if_it_was_read_wrongly_can_be_typed(
         ("all-pairs links.tsv -o all.csv --overwrite", "6 nodes"),
     ],
 )
-def test_verbs_of_a_graph_take_it(here: Path, shell: Shell, command: str, shown: str) -> None:
-    """They refused it, and ``related`` took it."""
-    kept = "links.tsv: a graph built from it, "
+def test_graph_commands_accept_links_file(
+    workdir: Path, shell: Shell, command: str, shown: str
+) -> None:
+    """Regression: only ``related`` accepted it."""
+    cache_line = "links.tsv: a graph built from it, "
     out, err = shell(command.split())
     assert shown in out
-    assert kept in err
+    assert cache_line in err
     assert " is cached until it changes\n" in err
     assert not (entry() / "index").exists()
     if command.startswith("index"):
@@ -159,55 +159,55 @@ def test_verbs_of_a_graph_take_it(here: Path, shell: Shell, command: str, shown:
     )
 
 
-def test_tune_takes_it_and_says_how_to_go_on(here: Path, shell: Shell) -> None:
+def test_tune_accepts_links_file_and_prints_next_command(workdir: Path, shell: Shell) -> None:
     rows = [f"{a}\t{b}\n" for a in range(12) for b in range(12) if a != b and (a * b) % 5 < 2]
-    (here / "links.tsv").write_text("".join(rows))
-    tuned = "tune links.tsv -o s.toml --measure cocitation --direction in --time 60s"
-    reply = shell(tuned.split())
-    assert "s.toml: the settings; see cocite index links.tsv --settings s.toml" in (reply.err)
+    (workdir / "links.tsv").write_text("".join(rows))
+    command = "tune links.tsv -o s.toml --measure cocitation --direction in --time 60s"
+    reply = shell(command.split())
+    assert "s.toml: the settings, for cocite index links.tsv --settings s.toml" in (reply.err)
     reply = shell("index links.tsv --settings s.toml -o web.index")
     assert "measure   cocitation" in reply.out
 
 
-def test_an_index_keeps_its_graph_or_is_not_made(here: Path, shell: Shell) -> None:
-    (here.parent / "cache").write_text("mine")
+def test_index_refuses_links_without_cached_graph(workdir: Path, shell: Shell) -> None:
+    (workdir.parent / "cache").write_text("mine")
     reply = shell("index links.tsv -o my.index", 2)
     assert reply.err.endswith(
         "Error: the index needs a stored graph, but the graph of links.tsv "
         "cannot be cached. Store it first: cocite ingest links.tsv "
         "-o DIR, then cocite index DIR\n"
     )
-    assert not (here / "my.index").exists()
+    assert not (workdir / "my.index").exists()
 
 
-def test_settings_do_not_change_the_measure(here: Path, shell: Shell) -> None:
-    """An index with them is kept beside the first; what the default does not have is refused."""
-    question = ["related", "links.tsv", "x", "--format", "json"]
-    found = {}
-    for more in ((), ("--direction", "in"), ("--size", "small"), ("--size", "default")):
-        out, err = shell([*question, *more])
-        assert err.endswith(f"{BY}\n"), err
-        found[more] = json.loads(out)
-        assert found[more]["measure"] == "fusion"
-    assert found["--direction", "in"]["hits"] != found[()]["hits"]
+def test_build_settings_keep_default_measure(workdir: Path, shell: Shell) -> None:
+    """Their indexes are cached next to the first; settings that fusion lacks are refused."""
+    command = ["related", "links.tsv", "x", "--format", "json"]
+    answers = {}
+    for options in ((), ("--direction", "in"), ("--size", "small"), ("--size", "default")):
+        out, err = shell([*command, *options])
+        assert err.endswith(f"{MEASURE}\n"), err
+        answers[options] = json.loads(out)
+        assert answers[options]["measure"] == "fusion"
+    assert answers["--direction", "in"]["hits"] != answers[()]["hits"]
     folder = entry()
-    made = {path.name: cocite.open(path) for path in folder.glob("index*")}
-    assert len(made) == 3
+    indexes = {path.name: cocite.open(path) for path in folder.glob("index*")}
+    assert len(indexes) == 3
     other = next(
-        i for name, i in made.items() if name != "index" and i.settings["size"] == "default"
+        i for name, i in indexes.items() if name != "index" and i.settings["size"] == "default"
     )
     hits = [hit.node for hit in other.related("x")]
-    assert hits == [row["node"] for row in found["--direction", "in"]["hits"]]
-    for option, taker in (("--samples", "psimrank"), ("--decay", "pagesim"), ("--bits", "xjacc")):
-        err = shell([*question, option, "0.5" if option == "--decay" else "5"], 2).err
+    assert hits == [row["node"] for row in answers["--direction", "in"]["hits"]]
+    for option, measure in (("--samples", "psimrank"), ("--decay", "pagesim"), ("--bits", "xjacc")):
+        err = shell([*command, option, "0.5" if option == "--decay" else "5"], 2).err
         assert f"the measure fusion has no {option}. " in err
-        assert taker in err.split("--measure ")[1]
-    (here / "links.tsv").write_text(LINKS + "new\tx\n")
-    assert main([*question, "--size", "small"]) == 0
-    assert len(list(folder.glob("index*"))) == 2  # the other one is of what the file was
+        assert measure in err.split("--measure ")[1]
+    (workdir / "links.tsv").write_text(LINKS + "new\tx\n")
+    assert main([*command, "--size", "small"]) == 0
+    assert len(list(folder.glob("index*"))) == 2  # the others were of the old file
 
 
-def test_a_measure_that_needs_an_index_gets_one(here: Path, shell: Shell) -> None:
+def test_related_builds_index_for_measure(workdir: Path, shell: Shell) -> None:
     query = ["related", "links.tsv", "x", "--format", "json", "--measure", "xjaccard"]
     found, err = shell([*query, "--samples", "16", "--length", "2"])
     assert err.endswith("; measure: xjaccard\n")
@@ -217,30 +217,32 @@ def test_a_measure_that_needs_an_index_gets_one(here: Path, shell: Shell) -> Non
     assert (out, err.count("unchanged")) == (found, 1)
 
 
-def test_a_file_that_has_changed_is_read_again(here: Path) -> None:
+def test_find_or_make_rereads_changed_file(workdir: Path) -> None:
     def names() -> list[str]:
         return list(cocite.Graph.open(entry() / "graph").names)
 
     assert cache.find_or_make("links.tsv").made
-    before = everything(entry())
+    before = contents(entry())
     assert not cache.find_or_make("links.tsv").made
     assert names() == ["a", "b", "c", "x", "y", "z"]
-    with (here / "links.tsv").open("a") as file:
+    with (workdir / "links.tsv").open("a") as file:
         file.write("new\tx\n")
     assert cache.find_or_make("links.tsv").made
     assert "new" in names()
-    # As long as before, and changed within a second: the time tells.
-    (here / "links.tsv").write_text(LINKS + "old\tx\n")
-    found = (here / "links.tsv").stat()
-    os.utime(here / "links.tsv", ns=(found.st_atime_ns, found.st_mtime_ns + 1))
+    # Same size, changed within a second: only the time differs.
+    (workdir / "links.tsv").write_text(LINKS + "old\tx\n")
+    found = (workdir / "links.tsv").stat()
+    os.utime(workdir / "links.tsv", ns=(found.st_atime_ns, found.st_mtime_ns + 1))
     assert cache.find_or_make("links.tsv").made
     assert "old" in names()
-    (here / "links.tsv").write_text(LINKS)
+    (workdir / "links.tsv").write_text(LINKS)
     assert cache.find_or_make("links.tsv").made
-    assert everything(entry()) == before
+    assert contents(entry()) == before
 
 
-def test_another_release_makes_it_anew(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_or_make_rebuilds_after_release(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     cache.find_or_make("links.tsv", index=False)
     assert not cache.find_or_make("links.tsv", index=False).made
     monkeypatch.setattr(cache, "__version__", "99")
@@ -248,40 +250,43 @@ def test_another_release_makes_it_anew(here: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.process
-def test_nothing_is_kept_if_nothing_is_to_be(here: Path) -> None:
-    (here / "tmp").mkdir()
-    told = os.environ | {"TMPDIR": str(here / "tmp")}
-    done = run("related", "links.tsv", "x", "--no-cache", "--format", "csv", env=told)
-    assert done.returncode == 0, done.stderr
-    assert said(done)[1:] == [f"links.tsv: built an index for this command{BY}"]
-    assert not list((here / "tmp").iterdir())
-    assert sorted(path.name for path in here.iterdir()) == ["links.tsv", "tmp"]
-    piped = run("related", "-", "x", "--format", "csv", stdin=LINKS.encode(), env=told)
-    assert piped.stdout == done.stdout
-    assert not list((here / "tmp").iterdir())
-    missing = run("related", "links.tsv", "nobody", "--no-cache", env=told)
+def test_no_cache_leaves_no_files(workdir: Path) -> None:
+    (workdir / "tmp").mkdir()
+    environ = os.environ | {"TMPDIR": str(workdir / "tmp")}
+    result = run("related", "links.tsv", "x", "--no-cache", "--format", "csv", env=environ)
+    assert result.returncode == 0, result.stderr
+    assert messages(result)[1:] == [f"links.tsv: built an index for this command{MEASURE}"]
+    assert not list((workdir / "tmp").iterdir())
+    assert sorted(path.name for path in workdir.iterdir()) == ["links.tsv", "tmp"]
+    piped = run("related", "-", "x", "--format", "csv", stdin=LINKS.encode(), env=environ)
+    assert piped.stdout == result.stdout
+    assert not list((workdir / "tmp").iterdir())
+    missing = run("related", "links.tsv", "nobody", "--no-cache", env=environ)
     assert missing.returncode == 2
-    assert not list((here / "tmp").iterdir())
+    assert not list((workdir / "tmp").iterdir())
 
 
 @pytest.mark.parametrize("file", ["index/names.data", "graph/names.data"])
-@pytest.mark.parametrize("how", ["gone", "cut", "spoilt"])
-def test_damaged_cache_entry_is_made_again(here: Path, file: str, how: str, shell: Shell) -> None:
+@pytest.mark.parametrize("damage", ["gone", "cut", "spoilt"])
+def test_related_rebuilds_damaged_cache_entry(
+    workdir: Path, file: str, damage: str, shell: Shell
+) -> None:
     command = ["related", "links.tsv", "x", "--format", "csv"]
     first = shell(command).out
-    whole = everything(entry())
-    damaged = entry() / file
-    content = damaged.read_bytes()
-    if how == "gone":
-        damaged.unlink()
+    intact = contents(entry())
+    path = entry() / file
+    content = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
     else:
         cut = content[:-1]
-        damaged.write_bytes(cut if how == "cut" else bytes(255 - byte for byte in content))
+        path.write_bytes(cut if damage == "cut" else bytes(255 - byte for byte in content))
     printed = shell(command)
     assert printed.out == first
-    read = how != "spoilt" or file.startswith("index/")  # of a graph nothing is read for this
-    assert (everything(entry()) == whole) == read
-    if how == "spoilt" and read:
+    # The query reads no data of the graph.
+    detected = damage != "spoilt" or file.startswith("index/")
+    assert (contents(entry()) == intact) == detected
+    if damage == "spoilt" and detected:
         assert "links.tsv: its cached data is damaged; rebuilding it" in printed.err
     printed = shell(command)
     assert printed.out == first
@@ -289,7 +294,7 @@ def test_damaged_cache_entry_is_made_again(here: Path, file: str, how: str, shel
 
 
 @pytest.mark.process
-def test_damage_met_behind_standard_input_is_mended_by_the_next_command(here: Path) -> None:
+def test_related_stdin_asks_to_repeat_after_damage(workdir: Path) -> None:
     first = run("related", "links.tsv", "-", stdin=b"x\n")
     names = entry() / "index" / "names.data"
     names.write_bytes(bytes(255 - byte for byte in names.read_bytes()))
@@ -300,47 +305,47 @@ def test_damage_met_behind_standard_input_is_mended_by_the_next_command(here: Pa
     assert (third.returncode, third.stdout) == (0, first.stdout), third.stderr
 
 
-def test_damage_of_an_index_of_ones_own_is_left_to_its_owner(here: Path, shell: Shell) -> None:
+def test_related_keeps_damaged_user_index(workdir: Path, shell: Shell) -> None:
     cocite.build(cocite.ingest("links.tsv", "g"), "i")
-    names = here / "i" / "names.data"
-    spoilt = bytes(255 - byte for byte in names.read_bytes())
-    names.write_bytes(spoilt)
+    names = workdir / "i" / "names.data"
+    damaged = bytes(255 - byte for byte in names.read_bytes())
+    names.write_bytes(damaged)
     assert "rebuild it" in shell("related i x", 1).err
-    assert names.read_bytes() == spoilt
+    assert names.read_bytes() == damaged
 
 
-def test_folder_beside_is_no_cache(here: Path, ask: Ask) -> None:
-    """One that came with a file answered for it, and named a database that was read."""
+def test_cache_ignores_folder_next_to_file(workdir: Path, ask: Ask) -> None:
+    """Regression: such a folder could supply answers, and name a database to read."""
     command = ("related", "links.tsv", "x", "--format", "csv")
     first = ask(*command)[:2]
-    (here / "other.tsv").write_text("q\tx\nq\tr\n")
-    made = cache.find_or_make("other.tsv").folder
-    planted = here / "links.tsv.cocite"
-    shutil.copytree(made, planted)
-    named = {"titles": [[str(here / "secret.db"), "0"]], "source": str(here / "links.tsv")}
+    (workdir / "other.tsv").write_text("q\tx\nq\tr\n")
+    cached = cache.find_or_make("other.tsv").folder
+    planted = workdir / "links.tsv.cocite"
+    shutil.copytree(cached, planted)
+    facts = {"titles": [[str(workdir / "secret.db"), "0"]], "source": str(workdir / "links.tsv")}
     for name in ("entry.json", "made-of.json"):
         (planted / name).write_text(
-            json.dumps(json.loads((entry() / "entry.json").read_text()) | named)
+            json.dumps(json.loads((entry() / "entry.json").read_text()) | facts)
         )
-    before = everything(planted)
+    before = contents(planted)
     shutil.rmtree(entry())
     assert ask(*command)[:2] == first
-    assert everything(planted) == before
+    assert contents(planted) == before
 
 
-@pytest.mark.parametrize("how", ["mode", "link", "owner", "above"])
-def test_shared_entries(here: Path, ask: Ask, how: str) -> None:
+@pytest.mark.parametrize("fault", ["mode", "link", "owner", "above"])
+def test_cache_refuses_entry_writable_by_others(workdir: Path, ask: Ask, fault: str) -> None:
     command = ("related", "links.tsv", "x", "--format", "csv")
     first = ask(*command)[:2]
     folder = entry()
-    if how == "mode":
+    if fault == "mode":
         folder.chmod(0o777)
         reason = f"others can write to {folder}"
-    elif how == "link":
-        folder.rename(here / "elsewhere")
-        folder.symlink_to(here / "elsewhere")
+    elif fault == "link":
+        folder.rename(workdir / "elsewhere")
+        folder.symlink_to(workdir / "elsewhere")
         reason = f"{folder} is a symbolic link"
-    elif how == "owner":
+    elif fault == "owner":
         if os.geteuid() != 0:
             pytest.skip("needs root to give a folder away")
         os.chown(folder, 12345, 12345)
@@ -350,73 +355,77 @@ def test_shared_entries(here: Path, ask: Ask, how: str) -> None:
         reason = f"others can write to {folder.parent}"
     code, out, err = ask(*command)
     assert (code, out) == first
-    assert err.endswith(f"links.tsv: built an index for this command ({reason}){BY}\n")
+    assert err.endswith(f"links.tsv: built an index for this command ({reason}){MEASURE}\n")
 
 
-def test_same_size_and_time_differ(here: Path, told: Told) -> None:
-    """The second one was answered for by what the first one had been."""
+def test_cache_detects_change_of_equal_size_and_time(workdir: Path, cli_json: CliJson) -> None:
+    """Regression: the second file got the answer for the first."""
     for node in "bc":
-        (here / "links.tsv").write_text(f"a\tx\n{node}\tx\n")
-        os.utime(here / "links.tsv", ns=(10**18, 10**18))
-        found = told("nodes", "links.tsv")["nodes"]
-        assert {each["node"] for each in found} == {"a", node, "x"}
+        (workdir / "links.tsv").write_text(f"a\tx\n{node}\tx\n")
+        os.utime(workdir / "links.tsv", ns=(10**18, 10**18))
+        found = cli_json("nodes", "links.tsv")["nodes"]
+        assert {row["node"] for row in found} == {"a", node, "x"}
 
 
 @pytest.mark.parametrize("size", [100, (64 << 20) + 12345])
-def test_a_fingerprint_is_of_content_and_facts(tmp_path: Path, size: int) -> None:
-    """Of a large file blocks are read, the first and the last among them."""
+def test_fingerprint_covers_content_and_metadata(tmp_path: Path, size: int) -> None:
+    """Of a large file, some blocks are read, including the first and the last."""
     file = tmp_path / "f"
     file.write_bytes(bytes(size))
-    found = [cache._fingerprint([str(file)])]
+    fingerprints = [cache._fingerprint([str(file)])]
     for at in (0, size - 1):
         with file.open("r+b") as out:
             out.seek(at)
             out.write(b"x")
         os.utime(file, ns=(10**18, 10**18))
-        found.append(cache._fingerprint([str(file)]))
-    assert cache._fingerprint([str(file)]) == found[-1]
+        fingerprints.append(cache._fingerprint([str(file)]))
+    assert cache._fingerprint([str(file)]) == fingerprints[-1]
     other = tmp_path / "g"
     shutil.copy2(file, other)
-    found.append(cache._fingerprint([str(other)]))
-    assert len(set(found)) == 4
+    fingerprints.append(cache._fingerprint([str(other)]))
+    assert len(set(fingerprints)) == 4
 
 
-def test_a_stored_graph_is_answered_for_by_the_default(here: Path, shell: Shell) -> None:
-    """As a file of the same links, its index, and Python; psimrank answered."""
+def test_related_graph_uses_default_measure(workdir: Path, shell: Shell) -> None:
+    """As for a file of the same links, its index, and Python. Regression: it used psimrank."""
     cocite.build(cocite.ingest("links.tsv", "g"), "i")
     answers = []
     for path in ("g", "links.tsv", "i", "g"):
         out, err = shell(["related", path, "x", "--format", "json"])
         answers.append(json.loads(out)["hits"])
-    assert err == f"g: unchanged, so the cached index is used{BY}\n"
+    assert err == f"g: unchanged, so the cached index is used{MEASURE}\n"
     assert answers == [answers[0]] * 4
     expected = [(row["node"], row["score"]) for row in answers[0]]
     for found in (cocite.related("g", "x"), cocite.open("g").related("x")):
         assert [(hit.node, hit.score) for hit in found] == expected
     assert cocite.open("links.tsv").stored.measure.name == "fusion"
-    assert not list((here / "g").glob("*index*"))
+    assert not list((workdir / "g").glob("*index*"))
 
 
 @pytest.mark.process
-def test_without_a_home_it_is_cached_in_a_private_folder(here: Path) -> None:
-    bare = {key: value for key, value in os.environ.items() if key != "HOME" and "XDG" not in key}
-    bare["TMPDIR"] = str(here.parent)
-    for says in ("are cached until it changes", "unchanged, so the cached index is used"):
-        done = run("related", "links.tsv", "x", env=bare)
-        assert done.returncode == 0, done.stderr
-        assert says in said(done)[-1]
-    private = here.parent / f"cocite-{os.geteuid()}" / "links"
+def test_cache_without_home_uses_private_folder(workdir: Path) -> None:
+    environ = {
+        key: value for key, value in os.environ.items() if key != "HOME" and "XDG" not in key
+    }
+    environ["TMPDIR"] = str(workdir.parent)
+    for expected in ("are cached until it changes", "unchanged, so the cached index is used"):
+        result = run("related", "links.tsv", "x", env=environ)
+        assert result.returncode == 0, result.stderr
+        assert expected in messages(result)[-1]
+    private = workdir.parent / f"cocite-{os.geteuid()}" / "links"
     assert [path.name.rpartition("-")[0] for path in private.iterdir()] == ["links.tsv"]
 
 
-def test_a_folder_that_cannot_be_written_to(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Root may write anywhere, so the refusal is made up."""
+def test_find_or_make_uses_temporary_without_permission(
+    workdir: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Simulated, since root may write anywhere."""
     real = disk.make_own_folder
 
-    def mkdir(path: Path, **more: Any) -> None:
+    def mkdir(path: Path, **options: Any) -> None:
         if path.parent.name == "links":
             raise PermissionError(13, "Permission denied")
-        real(path, **more)
+        real(path, **options)
 
     with monkeypatch.context() as patched:
         patched.setattr(disk, "make_own_folder", mkdir)
@@ -427,10 +436,10 @@ def test_a_folder_that_cannot_be_written_to(here: Path, monkeypatch: pytest.Monk
     assert cache.find_or_make("links.tsv", index=False).made
 
 
-def test_a_file_that_changes_while_it_is_read_is_not_kept(here: Path) -> None:
+def test_find_or_make_refuses_file_changed_during_read(workdir: Path) -> None:
     def change(stage: str, done: int, total: int) -> None:
         if stage.startswith("sorting"):
-            with (here / "links.tsv").open("a") as file:
+            with (workdir / "links.tsv").open("a") as file:
                 file.write("late\tx\n")
 
     with pytest.raises(InputError, match=r"links\.tsv changed while it was read\. Repeat the"):
@@ -456,83 +465,88 @@ def held(self, stage, *given):
 progress.Stages.__call__ = held
 sys.exit(main(sys.argv[2:]))
 """
-"""The program, which holds still where a stage begins, the first of them being 1."""
+"""The program, which holds at the start of a stage, counted from 1."""
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGKILL])
-def test_an_interruption_leaves_nothing_half_written(here: Path, ended_by: int) -> None:
-    """In several stages; what comes after makes what it would have made."""
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGKILL])
+def test_cache_survives_interruption(workdir: Path, signum: int) -> None:
+    """At several stages; the next run gives the same result as an uninterrupted one."""
     rows = "".join(f"n{i % 3_001}\tn{i * i % 997}\n" for i in range(20_000))
-    (here / "links.tsv").write_text(rows)
+    (workdir / "links.tsv").write_text(rows)
     command = [sys.executable, "-m", "cocite", "related", "links.tsv", "n1", "--format", "csv"]
-    whole = run(*command[3:], "--no-cache").stdout
+    expected = run(*command[3:], "--no-cache").stdout
     root = Path(os.environ["XDG_CACHE_HOME"], "cocite", "links")
     for stage in (1, 3, 4):
-        held = [sys.executable, "-c", HELD, str(stage), *command[3:]]
-        process = subprocess.Popen(held, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        program = [sys.executable, "-c", HELD, str(stage), *command[3:]]
+        process = subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         assert process.stdout is not None
         assert process.stdout.readline() == b"held\n"
-        process.send_signal(ended_by)
+        process.send_signal(signum)
         _, err = process.communicate(timeout=LIMIT)
-        assert process.returncode == (130 if ended_by == signal.SIGINT else -ended_by), err
+        assert process.returncode == (130 if signum == signal.SIGINT else -signum), err
         for folder in root.glob("*"):
-            for name, kind in (("graph", cocite.Graph.open), ("index", cocite.open)):
+            for name, open_store in (("graph", cocite.Graph.open), ("index", cocite.open)):
                 if (folder / name).exists():
-                    kind(folder / name)
+                    open_store(folder / name)
             assert process.returncode != 130 or (folder / "graph").exists()
-    done = run(*command[3:])
-    assert done.returncode == 0, done.stderr
-    assert done.stdout == whole
+    result = run(*command[3:])
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == expected
     folder = entry()
     assert sorted(path.name for path in folder.iterdir()) == ["entry.json", "graph", "index"]
     assert len(links(cocite.Graph.open(folder / "graph"))) > 10_000
 
 
-def test_an_index_of_a_graph_need_not_be_cached(here: Path, shell: Shell) -> None:
+def test_no_cache_accepts_graph(workdir: Path, shell: Shell) -> None:
     shell("ingest links.tsv -o g")
     reply = shell("related g x --no-cache")
-    assert f"g: built an index for this command{BY}" in reply.err
+    assert f"g: built an index for this command{MEASURE}" in reply.err
 
 
-def test_exclusion_has_a_cache_entry_of_its_own(here: Path, shell: Shell) -> None:
-    def asked(*more: str) -> tuple[set[str], str]:
-        out, err = shell(["related", "links.tsv", "x", "--format", "json", *more])
+def test_exclude_nodes_has_own_cache_entry(workdir: Path, shell: Shell) -> None:
+    def query(*options: str) -> tuple[set[str], str]:
+        out, err = shell(["related", "links.tsv", "x", "--format", "json", *options])
         return {hit["node"] for hit in json.loads(out)["hits"]}, err
 
-    without = ["--exclude-nodes", "out"]
-    plain, _ = asked()
-    (here / "out").write_text("a\nb\n")
-    found, err = asked(*without)
+    exclude = ["--exclude-nodes", "out"]
+    plain, _ = query()
+    (workdir / "out").write_text("a\nb\n")
+    found, err = query(*exclude)
     assert found == {"c"}
     assert "excluded 2 pages with 4 links\n" in err
-    (here / "out").write_text("b\n\na\n")
-    found, err = asked(*without)
+    (workdir / "out").write_text("b\n\na\n")
+    found, err = query(*exclude)
     assert found == {"c"}
     assert err.startswith("links.tsv: unchanged, so the cached index is used")
-    (here / "out").write_text("c\n")
-    assert asked(*without)[0] == {"a", "b", "y", "z"}
-    found, err = asked()
+    (workdir / "out").write_text("c\n")
+    assert query(*exclude)[0] == {"a", "b", "y", "z"}
+    found, err = query()
     assert found == plain == {"a", "b", "c", "y", "z"}
     assert err.startswith("links.tsv: unchanged, so the cached index is used")
-    assert main(["related-all", "links.tsv", "-o", "all.csv", *without]) == 0
-    assert "c" not in {line.split(",")[0] for line in (here / "all.csv").read_text().splitlines()}
+    assert main(["related-all", "links.tsv", "-o", "all.csv", *exclude]) == 0
+    assert "c" not in {
+        line.split(",")[0] for line in (workdir / "all.csv").read_text().splitlines()
+    }
 
 
-def test_what_is_left_out_is_not_asked_for(here: Path, shell: Shell) -> None:
-    (here / "out").write_text("x\n")
-    out = ["--exclude-nodes", "out"]
+def test_exclude_nodes_refuses_query_nodes(workdir: Path, shell: Shell) -> None:
+    (workdir / "out").write_text("x\n")
+    exclude = ["--exclude-nodes", "out"]
     for verb in (["related", "links.tsv", "x"], ["why", "links.tsv", "x", "y"]):
-        assert "'x' is a query node, but out" in shell([*verb, *out], 2).err
+        assert "'x' is a query node, but out" in shell([*verb, *exclude], 2).err
     assert main(["ingest", "links.tsv", "-o", "g"]) == 0
-    assert "cocite ingest g -o DIR --exclude-nodes out" in shell(["related", "g", "y", *out], 2).err
+    assert (
+        "cocite ingest g -o DIR --exclude-nodes out"
+        in shell(["related", "g", "y", *exclude], 2).err
+    )
 
 
-def test_reading_options_are_those_of_ingest(here: Path, shell: Shell) -> None:
-    """Three commands were needed for ``--links main``; ingest's other options were refused."""
-    (here / "t.csv").write_text("id,who,what,weight\n1,a,x,5\n2,b,x,1\n3,b,y,2\n")
-    asked = ["related", "t.csv", "x", "--columns", "who,what", "--weight-column", "weight"]
-    assert shell([*asked, "--undirected", "--format", "json"]).out
+def test_related_accepts_ingest_options(workdir: Path, shell: Shell) -> None:
+    """Regression: ``--links main`` took three commands; other options were refused."""
+    (workdir / "t.csv").write_text("id,who,what,weight\n1,a,x,5\n2,b,x,1\n3,b,y,2\n")
+    command = ["related", "t.csv", "x", "--columns", "who,what", "--weight-column", "weight"]
+    assert shell([*command, "--undirected", "--format", "json"]).out
     (found,) = cache.cached_stores("t.csv")[:1]
     graph = cocite.Graph.open(found)
     assert (graph.edges, graph.in_weights is None) == (6, False)
@@ -545,8 +559,8 @@ def test_reading_options_are_those_of_ingest(here: Path, shell: Shell) -> None:
 
 
 @pytest.mark.parametrize("name", ["shop.sqlite", "sqlite:///shop.sqlite", "shop.sqlite#orders"])
-def test_a_database_is_named_as_links(here: Path, shell: Shell, name: str) -> None:
-    """It advised fsspec and Ray."""
+def test_related_accepts_sqlite_database(workdir: Path, shell: Shell, name: str) -> None:
+    """Regression: the error suggested fsspec and Ray."""
     with sqlite3.connect("shop.sqlite") as connection:
         connection.execute("create table orders (source, target)")
         rows = [line.split("\t") for line in LINKS.splitlines()]

@@ -1,4 +1,4 @@
-"""A command takes the memory that it tells: in a process of its own, as the kernel counts it."""
+"""Commands use the memory that they estimate, as the kernel counts it in a process of their own."""
 
 import os
 import re
@@ -22,14 +22,14 @@ from cocite.storage.arrays import AROUND
 from tests.storage.enemy import change_file, rewrite
 
 _MORE, _LESS, _IDLE = 1.05, 0.85, 12_000_000
-"""How much more or less than what was told may be taken: without data, commands take 40 to 52 MB,
-which is told for all (``resources.PROCESS_MEMORY``).
+"""Bounds on memory used, relative to the estimate: without data, commands use 40 to 52 MB, and the
+estimate allows ``resources.PROCESS_MEMORY``.
 """
 
 
-def assert_takes_what_it_told(command: list[str], budget: str | None) -> None:
-    """No run takes more, or tells more than it was given; and one of three takes as much, since
-    what threads hold at once depends on which of them the system lets run.
+def assert_uses_estimated_memory(command: list[str], budget: str | None) -> None:
+    """No run uses more than its estimate, or estimates more than its budget; and one of three uses
+    as much, since memory that threads hold at once depends on scheduling.
     """
     if not Path("/proc/self/status").exists():
         pytest.skip("needs /proc")
@@ -44,8 +44,8 @@ def assert_takes_what_it_told(command: list[str], budget: str | None) -> None:
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, int], Path]:
-    """Graphs of so many nodes and links, each made once."""
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, int], Path]:
+    """Generated graphs by numbers of nodes and links, cached."""
 
     @cache
     def make(nodes: int, links: int) -> Path:
@@ -57,32 +57,32 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[int, int], Path]
 
 
 @pytest.fixture(scope="module")
-def web(made: Callable[[int, int], Path]) -> Path:
-    return made(250_000, 1_000_000)
+def web(generated: Callable[[int, int], Path]) -> Path:
+    return generated(250_000, 1_000_000)
 
 
 @pytest.fixture(scope="module")
-def small(made: Callable[[int, int], Path]) -> Path:
-    """Of which the lists, and not the links, are what takes memory."""
-    return made(80_000, 320_000)
+def small(generated: Callable[[int, int], Path]) -> Path:
+    """A graph whose lists take the memory, not its links."""
+    return generated(80_000, 320_000)
 
 
 @pytest.fixture(scope="module")
-def sparse(made: Callable[[int, int], Path]) -> Path:
-    return made(1_000_000, 1_000_000)
+def sparse(generated: Callable[[int, int], Path]) -> Path:
+    return generated(1_000_000, 1_000_000)
 
 
 @pytest.fixture(scope="module")
-def few(made: Callable[[int, int], Path]) -> Path:
-    """Of which all pairs are scored; and its links as a file."""
-    path = made(3_000, 12_000)
+def few(generated: Callable[[int, int], Path]) -> Path:
+    """A graph small enough to score all pairs; also as a file of links."""
+    path = generated(3_000, 12_000)
     path.with_suffix(".tsv").write_text("".join(f"a{i % 977}\tb{i % 991}\n" for i in range(20_000)))
     return path
 
 
 @pytest.mark.process
-def test_min_hashes_on_disk_take_no_more_than_was_given(sparse: Path, tmp_path: Path) -> None:
-    """Winners of 16 samples are 64 MB here a ring, and are given back as they are written."""
+def test_index_xjaccard_stays_within_memory_option(sparse: Path, tmp_path: Path) -> None:
+    """Min-hashes of 16 samples take 64 MB a ring, and are freed as they are written."""
     command = ["index", str(sparse), "--measure", "xjaccard", "--bits", "1", "--samples", "16"]
     found = measured([*command, "--length", "2", "-o", str(tmp_path / "i")], "72MB")
     assert found is not None
@@ -108,7 +108,7 @@ def test_min_hashes_on_disk_take_no_more_than_was_given(sparse: Path, tmp_path: 
         "tune {small} --measure psimrank --direction in --queries 20 --samples 8",
     ],
 )
-def test_least_memory_suffices(
+def test_memory_option_suffices_at_reported_minimum(
     web: Path, small: Path, few: Path, tmp_path: Path, command: str
 ) -> None:
     index, labels = tmp_path / "i", tmp_path / "labels.tsv"
@@ -118,21 +118,21 @@ def test_least_memory_suffices(
         names = Graph.open(web).names
         labels.write_text("".join(f"{names.name(i)}\tb{i % 40}\n" for i in range(0, 250_000, 5)))
     later = tmp_path / "later"
-    if "{later}" in command:  # other ids: names are matched, and samples converted
+    if "{later}" in command:  # other ids: matched by name, samples converted
         cocite.ingest(web, later, exclude_nodes=list(Graph.open(web).names)[::100])
     paths = {"web": web, "small": small, "few": few, "index": index, "labels": labels}
     words = command.format(**paths, later=later).split()
-    alone = words[0] in ("rank", "refresh", "evaluate", "tune")
-    words += [] if alone else ["-o", str(tmp_path / "o.npy")]
-    given, found = "53MB", done([*words, "--memory", "53MB"])
-    assert found.returncode == 1
-    while found.returncode:  # each refusal asks for more than the last, and no more than is taken
-        least = re.search(r"(?:needs?|takes)(?: at least)? ([0-9.]+ MB) of memory", found.stderr)
-        assert least is not None, found.stderr
-        assert resources.parse_size(least[1]) > resources.parse_size(given)
-        given = least[1]
-        found = done([*words, "--memory", given])
-    assert peak_of(found) <= _MORE * resources.parse_size(given)
+    without_output = words[0] in ("rank", "refresh", "evaluate", "tune")
+    words += [] if without_output else ["-o", str(tmp_path / "o.npy")]
+    limit, result = "53MB", run([*words, "--memory", "53MB"])
+    assert result.returncode == 1
+    while result.returncode:  # each error asks for more, and the last minimum suffices
+        minimum = re.search(r"(?:needs?|takes)(?: at least)? ([0-9.]+ MB) of memory", result.stderr)
+        assert minimum is not None, result.stderr
+        assert resources.parse_size(minimum[1]) > resources.parse_size(limit)
+        limit = minimum[1]
+        result = run([*words, "--memory", limit])
+    assert peak_of(result) <= _MORE * resources.parse_size(limit)
 
 
 @pytest.mark.process
@@ -142,7 +142,7 @@ def test_least_memory_suffices(
         ("index {web} -o {new} --measure psimrank --samples 32", "57MB"),
         ("index {web} -o {new} --measure psimrank --samples 32", None),
         ("index {web} -o {new} --measure xjaccard --samples 32", None),
-        ("index {web} -o {new} --measure neighborhood", "88MB"),  # lists are turned round on disk
+        ("index {web} -o {new} --measure neighborhood", "88MB"),  # lists are transposed on disk
         ("index {small} -o {new} --measure neighborhood", "72MB"),
         ("index {small} -o {new} --measure fusion", "92MB"),
         *(
@@ -152,24 +152,24 @@ def test_least_memory_suffices(
         ),
     ],
 )
-def test_a_command_takes_the_memory_that_was_told(
+def test_commands_use_estimated_memory(
     web: Path, small: Path, sparse: Path, tmp_path: Path, command: str, budget: str | None
 ) -> None:
-    """In blocks and lists on disk, with many nodes and few links, and with trusted nodes."""
+    """With blocks and lists on disk, many nodes and few links, and trusted nodes."""
     graph, trusted = sparse if "{sparse}" in command else web, tmp_path / "trusted.txt"
     if "{trusted}" in command:
         trusted.write_text("\n".join(list(Graph.open(graph).names)[::10]))
     paths = {"web": web, "small": small, "sparse": sparse, "trusted": trusted}
     words = command.format(**paths, new=tmp_path / "i").split()
-    assert_takes_what_it_told(words + ["--overwrite"] * (words[0] == "index"), budget)
+    assert_uses_estimated_memory(words + ["--overwrite"] * (words[0] == "index"), budget)
 
 
-# -- a process that may take little ----------------------------------------------------
+# -- processes with little memory ------------------------------------------------------
 
 
 LINKS = 60_000
-ROOMS = 2_000_000_000, 1_200_000_000, 300_000_000
-"""Bytes of addresses: enough for all; too few for an ingest; too few to begin."""
+ADDRESS_SPACES = 2_000_000_000, 1_200_000_000, 300_000_000
+"""Bytes of addresses: enough for all; too few for an ingest; too few to start."""
 CHILD = """
 import sys
 from pathlib import Path
@@ -184,17 +184,17 @@ sys.exit(code)
 
 @pytest.fixture(scope="module")
 def links(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with links, their graph and an index; kernels are compiled with it."""
+    """A folder with links, their graph and an index, which also compiles the kernels."""
     folder = tmp_path_factory.mktemp("limits")
     pairs = np.random.default_rng(1).integers(0, 20_000, (LINKS, 2)).tolist()
     (folder / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in pairs))
-    for verb in verbs(folder):
-        assert done(verb).returncode == 0
+    for command in commands(folder):
+        assert run(command).returncode == 0
     return folder
 
 
-def verbs(folder: Path) -> list[list[str]]:
-    """What reads, builds, and asks links themselves."""
+def commands(folder: Path) -> list[list[str]]:
+    """Commands that ingest, build, and query."""
     file, graph, index = (str(folder / name) for name in ("l.tsv", "g", "i"))
     return [
         ["ingest", file, "-o", graph, "--overwrite"],
@@ -203,29 +203,29 @@ def verbs(folder: Path) -> list[list[str]]:
     ]
 
 
-def done(
-    verb: list[str], before: Callable[[], object] | None = None
+def run(
+    command: list[str], preexec: Callable[[], object] | None = None
 ) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", CHILD, *verb],
+        [sys.executable, "-c", CHILD, *command],
         check=False,
         capture_output=True,
         text=True,
-        preexec_fn=before,
-        timeout=120,  # some libraries wait for ever for memory that there is not
+        preexec_fn=preexec,
+        timeout=120,  # some libraries wait forever for missing memory
     )
 
 
-def peak_of(found: subprocess.CompletedProcess[str]) -> int:
-    """Return the peak of a process, in bytes."""
-    return int(found.stderr.splitlines()[-1]) << 10
+def peak_of(result: subprocess.CompletedProcess[str]) -> int:
+    """Return the peak memory of a process, in bytes."""
+    return int(result.stderr.splitlines()[-1]) << 10
 
 
-def few_addresses(most: int) -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (most, most))
+def limit_addresses(size: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (size, size))
 
 
-def test_the_budget_heeds_a_limit_of_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_budget_respects_address_space_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resources, "_addresses", lambda: [10**9])
     monkeypatch.setattr(resources, "_status", lambda name: 100_000_000)
     assert resources.available() == 900_000_000
@@ -238,19 +238,19 @@ def test_the_budget_heeds_a_limit_of_addresses(monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.process
-def test_verbs_work_within_a_limit_of_addresses_or_say_that_it_is_too_low(links: Path) -> None:
-    """An ingest hung for ever at 1.2 GB, and ended with a traceback at others."""
-    ingest, index, related = verbs(links)
-    assert done(ingest, partial(few_addresses, ROOMS[0])).returncode == 0
-    refused = done(ingest, partial(few_addresses, ROOMS[1]))
+def test_commands_respect_address_space_limit(links: Path) -> None:
+    """Regression: an ingest hung at 1.2 GB, and ended with a traceback at other limits."""
+    ingest, index, related = commands(links)
+    assert run(ingest, partial(limit_addresses, ADDRESS_SPACES[0])).returncode == 0
+    refused = run(ingest, partial(limit_addresses, ADDRESS_SPACES[1]))
     assert refused.returncode == 1
     assert "Error: ingest needs 336 MB of memory" in refused.stderr
-    for verb in (index, related):
-        assert done(verb, partial(few_addresses, ROOMS[1])).returncode == 0
-    refused = done([*ingest, "--memory", "900MB"], partial(few_addresses, ROOMS[1]))
+    for command in (index, related):
+        assert run(command, partial(limit_addresses, ADDRESS_SPACES[1])).returncode == 0
+    refused = run([*ingest, "--memory", "900MB"], partial(limit_addresses, ADDRESS_SPACES[1]))
     assert "Error: --memory is 900 MB; the address space limit" in refused.stderr
-    for verb in (ingest, index, related):
-        refused = done(verb, partial(few_addresses, ROOMS[2]))
+    for command in (ingest, index, related):
+        refused = run(command, partial(limit_addresses, ADDRESS_SPACES[2]))
         assert refused.returncode == 1
         assert "Traceback" not in refused.stderr
         assert "memory" in refused.stderr
@@ -258,28 +258,30 @@ def test_verbs_work_within_a_limit_of_addresses_or_say_that_it_is_too_low(links:
 
 @pytest.fixture
 def group() -> Iterator[Path]:
-    """A control group of its own, of either version, where this process may make one."""
-    parents = [place for place, files in resources._control_groups() if (place / files[0]).exists()]
+    """A new control group, of either version, if this process may create one."""
+    parents = [
+        folder for folder, files in resources._control_groups() if (folder / files[0]).exists()
+    ]
     if not parents:
-        pytest.skip("no control group with a limit of memory is mounted")
+        pytest.skip("needs a mounted control group with a memory limit")
     path = parents[0] / f"cocite-{os.getpid()}"
     try:
         path.mkdir()
     except OSError as error:
-        pytest.skip(f"no control group can be made here: {error.strerror}")
+        pytest.skip(f"cannot create a control group: {error.strerror}")
     yield path
     path.rmdir()
 
 
 @pytest.mark.process
-def test_verbs_stay_within_a_control_group(links: Path, group: Path) -> None:
-    """Its limit is less than half of what the machine has: who did not see it would be killed."""
+def test_commands_stay_within_control_group(links: Path, group: Path) -> None:
+    """Its limit is less than half of the memory: a process that ignored it would be killed."""
     version = (
         resources._VERSION_1 if (group / resources._VERSION_1[0]).exists() else resources._VERSION_2
     )
     limit = group / version[0]
     if not limit.exists():
-        pytest.skip("this control group has no limit of memory")
+        pytest.skip("this control group has no memory limit")
     limit.write_text(str(900 << 20))
     if int(limit.read_text()) > resources.available() // 2:
         pytest.skip("this machine has no more memory than the control group")
@@ -287,32 +289,32 @@ def test_verbs_stay_within_a_control_group(links: Path, group: Path) -> None:
     def enter() -> None:
         (group / "cgroup.procs").write_text(str(os.getpid()))
 
-    for verb in verbs(links):
-        found = done(verb, enter)
-        assert found.returncode == 0, found.stderr
-        assert peak_of(found) < 900 << 20
+    for command in commands(links):
+        result = run(command, enter)
+        assert result.returncode == 0, result.stderr
+        assert peak_of(result) < 900 << 20
     limit.write_text(str(300 << 20))
-    refused = done(verbs(links)[0], enter)
+    refused = run(commands(links)[0], enter)
     assert refused.returncode == 1
     assert "Error: ingest needs 336 MB of memory" in refused.stderr
 
 
-# -- links that are there many times ----------------------------------------------------------
+# -- repeated links ---------------------------------------------------------------------------
 
 
 @pytest.mark.process
-def test_links_over_and_over_take_no_memory(tmp_path: Path) -> None:
-    """Sorted beside each other they took 8 GB, of 20 million links."""
+def test_related_repeated_links_need_little_memory(tmp_path: Path) -> None:
+    """Regression: sorting 20 million links side by side took 8 GB."""
     rows = "".join(f"a{i % 7}\tb{i % 5}\n" for i in range(35_000))
     (tmp_path / "l.tsv").write_text(rows * 20)
-    found = done(["related", str(tmp_path / "l.tsv"), "a1", "--memory", "340MB"])
-    assert found.returncode == 0, found.stderr
-    assert peak_of(found) < 400 << 20
+    result = run(["related", str(tmp_path / "l.tsv"), "a1", "--memory", "340MB"])
+    assert result.returncode == 0, result.stderr
+    assert peak_of(result) < 400 << 20
 
 
 @pytest.mark.process
-def test_a_graph_with_links_over_and_over_is_refused_in_little_memory(tmp_path: Path) -> None:
-    """As no ingest writes it, with checksums that fit."""
+def test_related_refuses_repeated_ids_in_little_memory(tmp_path: Path) -> None:
+    """With valid checksums; no ingest writes such a graph."""
     (tmp_path / "l.tsv").write_text("".join(f"a{i % 7}\tb{i % 5}\n" for i in range(35)))
     graph, links = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g"), 5_000_000
     offsets = np.zeros(graph.nodes + 1, np.uint64)
@@ -321,8 +323,8 @@ def test_a_graph_with_links_over_and_over_is_refused_in_little_memory(tmp_path: 
     change_file(tmp_path / "h", "in_offsets", offsets)
     change_file(tmp_path / "h", "in_sources", np.zeros(links, np.uint32))
     rewrite(tmp_path / "h", lambda value: value["facts"].update(edges=links))
-    found = done(["related", str(tmp_path / "h"), "a1"])
-    assert found.returncode == 1
-    assert "h is damaged" in found.stderr
-    assert "repeats an id" in found.stderr
-    assert peak_of(found) < 150 << 20
+    result = run(["related", str(tmp_path / "h"), "a1"])
+    assert result.returncode == 1
+    assert "h is damaged" in result.stderr
+    assert "repeats an id" in result.stderr
+    assert peak_of(result) < 150 << 20

@@ -1,4 +1,4 @@
-"""Ways to print: a verb hands over one reply, and a new way is one file and one line of a table."""
+"""Output formats: a command returns one reply, and a format is one file and one table entry."""
 
 import ast
 import csv
@@ -43,7 +43,7 @@ def show(reply):
 
 
 def documents(folder: Path) -> dict[str, Document]:
-    """What verbs answer -> the same, asked of the library."""
+    """Commands -> documents of the same queries to the library."""
     index, graph = cocite.open(folder / "i"), cocite.Graph.open(folder / "g")
     return {
         "related i one -k 1 --min-score 0.1": RelatedDocument.of(index, "one", 1, min_score=0.1),
@@ -57,21 +57,23 @@ def documents(folder: Path) -> dict[str, Document]:
     }
 
 
-def test_the_graphs_that_are_printed_are_those_that_are_written() -> None:
+def test_graph_outputs_equal_written_graph_kinds() -> None:
     assert kinds_of(GRAPHS) == GRAPH_OUTPUTS
 
 
-def test_json_is_the_result(hub: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_json_output_equals_document(
+    hub: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(hub)
     for verb, document in documents(hub).items():
         reply = shell([*verb.split(), "--format", "json"])
         assert json.loads(reply.out) == document.to_json(), verb
 
 
-def test_documents_are_plain_json(
+def test_documents_are_strict_json(
     hub: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A service sends them as they are: no nan, which JSON does not have, and nothing unknown."""
+    """The server sends them as they are: no nan, which JSON lacks, and no unknown types."""
     monkeypatch.chdir(hub)
     single = cocite.build(hub / "g", tmp_path / "single", samples=1, measure="psimrank")
     document = SimilarityDocument.of(single, "one", "two")
@@ -85,7 +87,7 @@ def test_documents_are_plain_json(
 
 
 @pytest.mark.process
-def test_a_new_way_to_print_is_one_file_and_one_line(hub: Path, tmp_path: Path) -> None:
+def test_outputs_accept_new_format(hub: Path, tmp_path: Path) -> None:
     (tmp_path / "toy.py").write_text(TOY)
     code = (
         "import sys, toy; from cocite.cli.output import OUTPUTS; OUTPUTS['titles'] = toy.show;"
@@ -95,10 +97,10 @@ def test_a_new_way_to_print_is_one_file_and_one_line(hub: Path, tmp_path: Path) 
 
     def run(*arguments: str) -> str:
         command = [sys.executable, "-c", code, *arguments]
-        done = subprocess.run(
+        result = subprocess.run(
             command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
         )
-        return done.stdout
+        return result.stdout
 
     assert run("similarity", str(hub / "i"), "one", "two", "--format", "titles").split("|")[:2] == [
         "a",
@@ -107,21 +109,21 @@ def test_a_new_way_to_print_is_one_file_and_one_line(hub: Path, tmp_path: Path) 
     assert f"[{'|'.join(OUTPUTS)}|titles]" in run("info", "--help")
 
 
-def test_no_verb_knows_how_it_is_printed() -> None:
-    """The names of formats stand in their table only; an option may be called as one of them."""
+def test_cli_modules_name_no_output_format() -> None:
+    """Format names are in their table only; an option may have the name of one."""
     nodes = [
         (path.name, node)
         for path in CLI.rglob("*.py")
-        if path.name != "output.py"  # where the table stands
+        if path.name != "output.py"  # which has the table
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
     ]
     options = {id(node.slice) for _, node in nodes if isinstance(node, ast.Subscript)}
-    known = [
+    mentions = [
         f"{name}:{node.lineno}"
         for name, node in nodes
         if isinstance(node, ast.Constant) and node.value in OUTPUTS and id(node) not in options
     ]
-    assert known == []
+    assert mentions == []
 
 
 # -- Markdown ------------------------------------------------------------------------------
@@ -151,7 +153,7 @@ URLS = ["http://a.org/x|y", "https://a.org/(a)[b]<c> d?e=1&copy=2#f", "http://é
 
 
 def rendered(text: str) -> list[list[Any]]:
-    """The cells of a table as CommonMark with tables shows them: text, or (text, address)."""
+    """The cells of a rendered table, as CommonMark with tables: text, or (text, URL)."""
     from markdown_it import MarkdownIt
 
     tokens = MarkdownIt("commonmark", {"html": True}).enable("table").parse(text)
@@ -169,29 +171,31 @@ def rendered(text: str) -> list[list[Any]]:
             rows.append([])
         if token.type == "inline":
             children = token.children or []
-            said = "".join(child.content for child in children)
+            shown = "".join(child.content for child in children)
             kinds = {child.type for child in children}
             assert kinds <= {"text", "text_special", "link_open", "link_close"}, token.content
             links = [child.attrs["href"] for child in children if child.type == "link_open"]
-            rows[-1].append((said, *links) if links else said)
+            rows[-1].append((shown, *links) if links else shown)
     return rows
 
 
-def plainly(text: str) -> str:
-    """What is shown of a name: control characters as blanks, none at the ends."""
+def displayed(text: str) -> str:
+    """A name as it is shown: control characters as blanks, stripped."""
     return re.sub("[\\x00-\\x1f]", " ", text).strip()
 
 
-def test_markdown_shows_names_and_nothing_else() -> None:
+def test_markdown_escapes_names() -> None:
     rows = [(i, name, 1 / 3, nan, None) for i, name in enumerate(HOSTILE, 1)]
     titles, *cells = rendered(
         markdown(ResultRows(("rank", "node", "score", "stderr", "low"), rows))
     )
     assert titles == ["rank", "node", "score", "stderr", "low"]
-    assert cells == [[str(i), plainly(name), "0.3333", "", ""] for i, name in enumerate(HOSTILE, 1)]
+    assert cells == [
+        [str(i), displayed(name), "0.3333", "", ""] for i, name in enumerate(HOSTILE, 1)
+    ]
 
 
-def test_markdown_links_urls_and_calls_them_by_their_titles() -> None:
+def test_markdown_links_urls_by_title() -> None:
     titles, *cells = rendered(
         markdown(ResultRows(("node", "score"), [(url, 1e-7) for url in URLS]))
     )
@@ -209,7 +213,7 @@ def test_markdown_links_urls_and_calls_them_by_their_titles() -> None:
     assert rendered(mixed)[1:] == [["page", "Its title"], [(URLS[0], "http://a.org/x%7Cy"), ""]]
 
 
-def test_markdown_is_a_table(hub: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_markdown_output_is_table(hub: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(hub)
     for verb, document in documents(hub).items():
         titles, *rows = rendered(shell([*verb.split(), "--format", "markdown"]).out)
@@ -217,56 +221,58 @@ def test_markdown_is_a_table(hub: Path, shell: Shell, monkeypatch: pytest.Monkey
         assert titles == list(document.rows().titles), verb
 
 
-def test_graph_of_hits_is_printed(hub: Path, shell: Shell) -> None:
+def test_related_prints_gexf(hub: Path, shell: Shell) -> None:
     reply = shell(["related", hub / "i", "one", "--format", "gexf"])
     assert reply.out.startswith("<?xml")
 
 
-# -- names are data, which a terminal shows and does not obey --------------------------
+# -- names with control characters -----------------------------------------------------
 
 
-READ = [chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))]
-READ += ["\u202e", "\u2066", "\u2028", "\u061c", "\ufeff"]
+CONTROLS = [chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))]
+CONTROLS += ["\u202e", "\u2066", "\u2028", "\u061c", "\ufeff"]
 ODD = ["a\u2028b", "web\u061cgpj.exe", "\ufeffx"]
 """Names that may be stored; those that ``ingest`` refuses are in ``io/test_unnamed.py``."""
 TEXTS = ["plain", "Ünïcode", "日本語", "עברית", "العربية", "a b\nc\td", "e\u0301", "👩\u200d💻"]
 
 
-@pytest.mark.parametrize("sign", READ)
-def test_no_sign_that_is_read_is_printed(sign: str) -> None:
-    code = ord(sign)
-    assert printable(f"a{sign}b") == (f"a\\x{code:02x}b" if code < 256 else f"a\\u{code:04x}b")
-    told = printable_json(json.dumps(f"a{sign}b", ensure_ascii=False))
-    assert sign not in told
-    assert json.loads(told) == f"a{sign}b"
+@pytest.mark.parametrize("character", CONTROLS)
+def test_printable_escapes_control_characters(character: str) -> None:
+    code = ord(character)
+    assert printable(f"a{character}b") == (f"a\\x{code:02x}b" if code < 256 else f"a\\u{code:04x}b")
+    escaped = printable_json(json.dumps(f"a{character}b", ensure_ascii=False))
+    assert character not in escaped
+    assert json.loads(escaped) == f"a{character}b"
 
 
 @pytest.mark.parametrize("text", TEXTS)
-def test_text_is_what_it_was(text: str) -> None:
+def test_printable_keeps_text(text: str) -> None:
     assert printable(text) == text
     assert printable_json(text) == text
 
 
-@pytest.mark.parametrize("way", ["table", "json"])
-def test_names_are_shown_and_not_obeyed(make_graph: MakeGraph, way: str, shell: Shell) -> None:
+@pytest.mark.parametrize("output_format", ["table", "json"])
+def test_output_escapes_control_characters_in_names(
+    make_graph: MakeGraph, output_format: str, shell: Shell
+) -> None:
     graph = make_graph([(a, b) for a in ODD for b in ODD if a != b])
     path = str(graph.path)
     printed = [
-        shell(["nodes", path, "--format", way]),
-        shell(["related", path, ODD[0], "--measure", "cocitation", "--format", way]),
-        shell(["related", path, ODD[1] + "?", "--format", way], 2),
+        shell(["nodes", path, "--format", output_format]),
+        shell(["related", path, ODD[0], "--measure", "cocitation", "--format", output_format]),
+        shell(["related", path, ODD[1] + "?", "--format", output_format], 2),
     ]
-    out, err = "".join(each.out for each in printed), "".join(each.err for each in printed)
-    assert not set(READ).intersection(out + err)
+    out, err = "".join(reply.out for reply in printed), "".join(reply.err for reply in printed)
+    assert not set(CONTROLS).intersection(out + err)
     assert "web\\u061cgpj.exe" in out
     assert "web\\u061cgpj.exe" in err
 
 
-def test_text_of_wrong_calls_is_shown_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_usage_errors_escape_control_characters(capsys: pytest.CaptureFixture[str]) -> None:
     for words in (["\x9b31m"], ["--\x1b[31m"], ["info", "\u202egraph"], ["info", "-\x1b", "x"]):
-        for voice in ([], ["--log-json"]):
-            assert main([*words, *voice]) != 0
-    assert not set(READ).intersection(capsys.readouterr().err)
+        for options in ([], ["--log-json"]):
+            assert main([*words, *options]) != 0
+    assert not set(CONTROLS).intersection(capsys.readouterr().err)
 
 
 # -- ``--safe-csv``: formulas are text; all else stays ---------------------------------
@@ -287,62 +293,62 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def safe(cell: str) -> str:
-    """By a plain twin."""
+def quoted(cell: str) -> str:
+    """An independent implementation."""
     return "'" + cell if cell[:1] in set("=+-@\t\r\n\uff1d\uff0b\uff0d\uff20") - {""} else cell
 
 
-def cells(text: str, sign: str = ",") -> list[list[str]]:
-    return list(csv.reader(io.StringIO(text, newline=""), delimiter=sign))
+def cells(text: str, delimiter: str = ",") -> list[list[str]]:
+    return list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
 
 
 @pytest.mark.parametrize("verb", VERBS)
-def test_what_is_printed(
+def test_safe_csv_quotes_printed_formulas(
     folder: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     monkeypatch.chdir(folder)
-    asked = [word.format(EVIL[0], EVIL[3]) for word in verb.split()]
+    command = [word.format(EVIL[0], EVIL[3]) for word in verb.split()]
     printed = []
-    for more in ([], ["--safe-csv"]):
-        printed.append(shell([*asked, "--format", "csv", *more]).out)
+    for options in ([], ["--safe-csv"]):
+        printed.append(shell([*command, "--format", "csv", *options]).out)
     before, after = map(cells, printed)
-    assert [[safe(cell) for cell in row] for row in before] == after
+    assert [[quoted(cell) for cell in row] for row in before] == after
     assert before != after
-    for form in ("table", "json"):
+    for output_format in ("table", "json"):
         shown = []
-        for more in ([], ["--safe-csv"]):
-            shown.append(shell([*asked, "--format", form, *more]).out)
+        for options in ([], ["--safe-csv"]):
+            shown.append(shell([*command, "--format", output_format, *options]).out)
         assert shown[0] == shown[1]
 
 
-@pytest.mark.parametrize("ending", [".csv", ".tsv"])
+@pytest.mark.parametrize("extension", [".csv", ".tsv"])
 @pytest.mark.parametrize("verb", ["rank g", "all-pairs g", "related-all i", "related-all i --ids"])
-def test_what_is_written(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, ending: str
+def test_safe_csv_quotes_written_formulas(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str, extension: str
 ) -> None:
     monkeypatch.chdir(folder)
     found = []
-    for name, more in (("plain", []), ("safe", ["--safe-csv"])):
-        path = tmp_path / (name + ending)
-        assert main([*verb.split(), "-o", str(path), *more]) == 0
-        found.append(cells(path.read_text("utf-8"), "\t" if ending == ".tsv" else ","))
+    for name, options in (("plain", []), ("safe", ["--safe-csv"])):
+        path = tmp_path / (name + extension)
+        assert main([*verb.split(), "-o", str(path), *options]) == 0
+        found.append(cells(path.read_text("utf-8"), "\t" if extension == ".tsv" else ","))
     before, after = found
-    assert [[safe(cell) for cell in row] for row in before] == after
-    assert before != after  # with --ids it is titles
+    assert [[quoted(cell) for cell in row] for row in before] == after
+    assert before != after  # with --ids, the titles differ
 
 
-@pytest.mark.parametrize("ending", [".parquet", ".jsonl", ".arrow"])
-def test_kinds_with_types_are_as_they_were(tmp_path: Path, ending: str) -> None:
-    assert ending in TABLES
+@pytest.mark.parametrize("extension", [".parquet", ".jsonl", ".arrow"])
+def test_safe_csv_keeps_typed_formats(tmp_path: Path, extension: str) -> None:
+    assert extension in TABLES
     columns = {"node": np.array(EVIL, object), "rank": -np.arange(len(EVIL), dtype=float)}
     for name, chosen in (("plain", False), ("safe", True)):
-        target = check_output(tmp_path / (name + ending), False, safe=chosen)
+        target = check_output(tmp_path / (name + extension), False, safe=chosen)
         target.write_table([columns], {"node": "VARCHAR", "rank": "DOUBLE"})
-    plain, other = (tmp_path / (name + ending) for name in ("plain", "safe"))
+    plain, other = (tmp_path / (name + extension) for name in ("plain", "safe"))
     assert plain.read_bytes() == other.read_bytes()
 
 
-def test_numbers_stay_and_what_does_not_exist_is_empty(tmp_path: Path) -> None:
+def test_safe_csv_keeps_numbers_and_missing_values(tmp_path: Path) -> None:
     values = [-1.5, float("nan"), 1e-9]
     names = ["\tx", None, "\r-"]
     columns = {"node": np.array(names, object), "rank": np.array(values)}

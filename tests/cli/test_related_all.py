@@ -16,7 +16,7 @@ from cocite.options.query import DEFAULT_K
 from cocite.search.batch import pieces, run
 from cocite.storage import Journal
 from tests.conftest import Shell
-from tests.terminal import on_a_terminal
+from tests.terminal import run_on_terminal
 
 
 @pytest.fixture
@@ -47,7 +47,9 @@ def test_related_all_equals_related_and_reports(index: Path, tmp_path: Path, she
     assert facts["bytes"] == output.stat().st_size
 
 
-def test_a_file_of_nodes(index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_related_all_nodes_reads_file(
+    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "nodes").write_text("two\n\none\n")
     command = ["related-all", str(index), "-o", str(tmp_path / "x.tsv"), "-k", "1"]
     assert main([*command, "--nodes", str(tmp_path / "nodes")]) == 0
@@ -61,21 +63,21 @@ def test_a_file_of_nodes(index: Path, tmp_path: Path, capsys: pytest.CaptureFixt
     assert not list(tmp_path.glob("y.*"))
 
 
-def test_nodes_without_hits_are_counted_of_all_that_are_asked(
+def test_related_all_counts_nodes_without_hits(
     index: Path, tmp_path: Path, shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """None are said where all have some."""
+    """The count is omitted if all nodes have hits."""
     command = ["related-all", str(index), "-o", str(tmp_path / "x.csv"), "--overwrite"]
     assert main(command) == 0
-    said = "2 nodes; cocite related INDEX NODE says why"
-    assert said in " ".join(capsys.readouterr().out.split())
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "without results 2 nodes; cocite related INDEX NODE says why" in printed
     reply = shell([*command, "--min-score", "0.99", "--format", "json"])
     assert json.loads(reply.out)["nodes_without_results"] == 5
     (tmp_path / "nodes").write_text("two\none\n")
-    assert "without hits" not in shell([*command, "--nodes", tmp_path / "nodes"]).out
+    assert "without results" not in shell([*command, "--nodes", tmp_path / "nodes"]).out
 
 
-def test_an_interruption_says_what_is_kept_and_how_to_go_on(
+def test_related_all_resumes_after_interruption(
     index: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -118,7 +120,9 @@ FILTERED = (
 
 
 @pytest.mark.parametrize("options", FILTERED)
-def test_related_filters(index: Path, tmp_path: Path, shell: Shell, options: list[str]) -> None:
+def test_related_all_filters_equal_related(
+    index: Path, tmp_path: Path, shell: Shell, options: list[str]
+) -> None:
     shell(["related-all", index, "-o", tmp_path / "all.jsonl", *options])
     for line in (tmp_path / "all.jsonl").read_text().splitlines():
         page = json.loads(line)
@@ -128,7 +132,7 @@ def test_related_filters(index: Path, tmp_path: Path, shell: Shell, options: lis
         assert page["hits"] == [{name: hit[name] for name in names} for hit in found]
 
 
-def test_pages_among_some_and_of_other_sites(tmp_path: Path, shell: Shell) -> None:
+def test_related_all_applies_only_and_exclude_same_site(tmp_path: Path, shell: Shell) -> None:
     pages = [f"http://{host}/{page}" for host in ("a.org", "b.org") for page in range(4)]
     links = [f"http://c.org/hub\t{page}\n" for page in pages]
     (tmp_path / "links.tsv").write_text("".join(links))
@@ -140,7 +144,7 @@ def test_pages_among_some_and_of_other_sites(tmp_path: Path, shell: Shell) -> No
     assert {hit["node"] for hit in found[pages[7]]["hits"]} == set(pages[1:4])
 
 
-def test_a_graph_in_the_place_of_an_index(index: Path, tmp_path: Path) -> None:
+def test_related_all_accepts_graph(index: Path, tmp_path: Path) -> None:
     graph = str(index.with_name("g"))
     settings = ["--measure", "psimrank", "--samples", "40", "--seed", "1", "--decay", "0.5"]
     assert main(["related-all", graph, "-o", str(tmp_path / "g.csv"), *settings]) == 0
@@ -149,7 +153,7 @@ def test_a_graph_in_the_place_of_an_index(index: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "tsv"])
-def test_standard_output_gets_what_a_file_would(
+def test_related_all_stdout_equals_file(
     index: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -173,7 +177,7 @@ def test_standard_output_gets_what_a_file_would(
     assert json.loads(printed.err.partition(b"\n")[2])["nodes"] == 5
 
 
-def test_a_folder_by_its_name(index: Path, tmp_path: Path, shell: Shell) -> None:
+def test_related_all_writes_folder(index: Path, tmp_path: Path, shell: Shell) -> None:
     reply = shell(["related-all", index, "-o", f"{tmp_path}/all/", "--format", "json"])
     facts = json.loads(reply.out)
     assert json.loads((tmp_path / "all" / "pages" / "two.json").read_text())["node"] == "two"
@@ -195,13 +199,13 @@ from tests.clock import Clock
 deadline._now = progress.time = pieces.time = clock = Clock()
 bars, call, real = progress._bars, progress.Stages.__call__, Question.each
 
-def by_the_clock():
-    made = bars()
-    made.get_time = clock
-    return made
+def clocked_bars():
+    created = bars()
+    created.get_time = clock
+    return created
 
-def drawn(self, *given):
-    call(self, *given)
+def refreshed(self, *arguments):
+    call(self, *arguments)
     if self._bars is not None:
         self._bars.refresh()
 
@@ -210,36 +214,36 @@ def each(self, nodes):
         clock.sleep(30)
         yield hits
 
-progress._bars, progress.Stages.__call__, Question.each = by_the_clock, drawn, each
+progress._bars, progress.Stages.__call__, Question.each = clocked_bars, refreshed, each
 sys.exit(main(sys.argv[1:]))
 """
-"""The program, by a clock that goes on only while nodes are answered: 30 s each."""
+"""The program, with a clock that advances only by queries: 30 s each."""
 
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_a_pipe_gets_lines_with_times(index: Path, tmp_path: Path) -> None:
+def test_stages_log_times_to_pipe(index: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", _SLOW, "related-all", str(index), "--threads", "1", "-o"]
-    done = subprocess.run(
+    result = subprocess.run(
         [*command, str(tmp_path / "x.csv")], capture_output=True, text=True, check=True
     )
     lines = re.findall(
         r"^relating \(([\d.]+ \w+)\): (\d) of 5 nodes(?:, about ([\d.]+ \w+) left)?$",
-        done.stderr,
+        result.stderr,
         re.M,
     )
     assert len(lines) >= 2
-    assert "about" in done.stderr
+    assert "about" in result.stderr
     assert [int(line[1]) for line in lines] == sorted(int(line[1]) for line in lines)
-    assert "\x1b" not in done.stderr
+    assert "\x1b" not in result.stderr
 
 
 @pytest.mark.process
-def test_a_terminal_gets_the_time_left(index: Path, tmp_path: Path) -> None:
+def test_stages_show_remaining_time_on_terminal(index: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", _SLOW, "related-all", str(index), "--threads", "1", "-o"]
     for width in ("120", "50"):
         env = os.environ | {"TERM": "xterm", "COLUMNS": width}
-        code, shown = on_a_terminal([*command, str(tmp_path / f"{width}.csv")], env)
+        code, shown = run_on_terminal([*command, str(tmp_path / f"{width}.csv")], env)
         assert code == 0
         shown = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown)
         assert re.search(r"0:0[12]:\d\d left", shown), (width, shown)

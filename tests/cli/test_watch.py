@@ -22,20 +22,20 @@ Step = Callable[[], object]
 def vault(tmp_path: Path) -> Path:
     folder = tmp_path / "vault"
     folder.mkdir()
-    for name, others in {"A": "BC", "B": "C", "C": "A", "D": "AB"}.items():
-        links = " ".join(f"[[{other}]]" for other in others)
+    for name, targets in {"A": "BC", "B": "C", "C": "A", "D": "AB"}.items():
+        links = " ".join(f"[[{target}]]" for target in targets)
         (folder / f"{name}.md").write_text(f"# {name}\n\n{links}\n")
     return folder
 
 
 @pytest.fixture
-def watched(
+def watch(
     monkeypatch: pytest.MonkeyPatch, ask: Ask, vault: Path
 ) -> Callable[..., list[dict[str, object]]]:
-    """What a watch prints while steps change the vault, one between two updates each."""
+    """The updates that ``watch`` prints, with one step between each two."""
 
     def run(*steps: Step, options: tuple[str, ...] = ()) -> list[dict[str, object]]:
-        def changes(place: Path) -> Iterator[list[str]]:
+        def changes(path: Path) -> Iterator[list[str]]:
             yield []
             for step in steps:
                 step()
@@ -49,38 +49,40 @@ def watched(
     return run
 
 
-def test_watch_prints_an_update_for_each_change(
-    watched: Callable[..., list[dict[str, object]]], vault: Path, ask: Ask
+def test_watch_prints_update_for_each_change(
+    watch: Callable[..., list[dict[str, object]]], vault: Path, ask: Ask
 ) -> None:
-    updates = watched(lambda: (vault / "E.md").write_text("[[A]] [[B]]"), (vault / "D.md").unlink)
+    updates = watch(lambda: (vault / "E.md").write_text("[[A]] [[B]]"), (vault / "D.md").unlink)
     found = [(each["changed"], each["nodes"], each["links"]) for each in updates]
     assert found == [([], 4, 6), (["changed"], 5, 8), (["changed"], 4, 6)]
     _, _, err = ask("related", vault, "E")
     assert "unchanged, so the cached index is used" in err
 
 
-def test_watch_parses_only_what_changed(
-    watched: Callable[..., list[dict[str, object]]], vault: Path, monkeypatch: pytest.MonkeyPatch
+def test_watch_parses_only_changed_files(
+    watch: Callable[..., list[dict[str, object]]], vault: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parsed = list[str]()
-    whole = Pages._parse
+    real = Pages._parse
 
     def counting(self: Pages, page: object) -> object:
         parsed.append(page.key)  # type: ignore[attr-defined]
-        return whole(self, page)  # type: ignore[arg-type]
+        return real(self, page)  # type: ignore[arg-type]
 
     monkeypatch.setattr(Pages, "_parse", counting)
-    watched(
+    watch(
         lambda: (vault / "B.md").write_text("[[A]]"),
-        lambda: (vault / "E.md").write_text("[[A]]"),  # as long as B, and equal: parsed once
+        lambda: (vault / "E.md").write_text("[[A]]"),  # same content as B: parsed once
     )
     assert sorted(parsed[:4]) == ["A.md", "B.md", "C.md", "D.md"]
     assert parsed[4:] == ["B.md"]
 
 
-def test_bad_input_passes(watched: Callable[..., list[dict[str, object]]], vault: Path) -> None:
+def test_watch_reports_bad_input_and_continues(
+    watch: Callable[..., list[dict[str, object]]], vault: Path
+) -> None:
     bad = vault / "x\u202ey.md"
-    updates = watched(lambda: bad.write_text("[[A]]"), bad.unlink)
+    updates = watch(lambda: bad.write_text("[[A]]"), bad.unlink)
     assert [set(each) - {"changed"} for each in updates] == [
         {"nodes", "links", "seconds"},
         {"error"},
@@ -88,18 +90,18 @@ def test_bad_input_passes(watched: Callable[..., list[dict[str, object]]], vault
     ]
 
 
-def test_watch_takes_the_options_of_a_question(
-    watched: Callable[..., list[dict[str, object]]], vault: Path, ask: Ask
+def test_watch_accepts_query_options(
+    watch: Callable[..., list[dict[str, object]]], vault: Path, ask: Ask
 ) -> None:
     (vault / "B.md").write_text("[[C]] #birds")
-    assert watched(options=("--tags", "--measure", "cocitation"))[0]["nodes"] == 5
+    assert watch(options=("--tags", "--measure", "cocitation"))[0]["nodes"] == 5
     _, _, err = ask("related", vault, "C", "--tags", "--measure", "cocitation")
     assert "unchanged, so the cached index is used; measure: cocitation" in err
 
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_watch_sees_files_change_and_ends_at_an_interrupt(vault: Path) -> None:
+def test_watch_follows_folder_until_interrupt(vault: Path) -> None:
     command = [sys.executable, "-m", "cocite", "watch", str(vault)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
@@ -111,7 +113,7 @@ def test_watch_sees_files_change_and_ends_at_an_interrupt(vault: Path) -> None:
 
 
 @pytest.mark.process
-def test_watch_sees_a_file_change(tmp_path: Path) -> None:
+def test_watch_follows_links_file(tmp_path: Path) -> None:
     file = tmp_path / "links.tsv"
     file.write_text("a\tb\nc\tb\n")
     command = [sys.executable, "-m", "cocite", "watch", str(file)]

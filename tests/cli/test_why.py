@@ -1,4 +1,4 @@
-"""The command line of why: formats, tables that fit, exit codes, messages."""
+"""``cocite why``: formats, tables that fit, exit codes, messages."""
 
 import csv
 import io
@@ -55,7 +55,7 @@ def ask(ask: Ask) -> Ask:
     return lambda *words: ask("why", *words)
 
 
-def test_csv_adds_up_to_the_score(folder: Path, ask: Ask) -> None:
+def test_why_csv_sums_to_score(folder: Path, ask: Ask) -> None:
     _, out, _ = ask(folder / "paths", "one", "two", "-k", "1", "--format", "csv")
     titles, first, rest = csv.reader(io.StringIO(out))
     assert " ".join(titles) == "rank node contribution links samples steps path_a path_b"
@@ -67,7 +67,7 @@ def test_csv_adds_up_to_the_score(folder: Path, ask: Ask) -> None:
 
 
 @pytest.mark.parametrize(
-    ("index", "a", "b", "way"),
+    ("index", "a", "b", "path"),
     [
         ("paths", "one", "[red]three[/]", "one ← hub → [red]three[/]"),
         ("paths", "alpha", "beta", "alpha ← left ← top → hub → beta"),
@@ -84,18 +84,18 @@ def test_csv_adds_up_to_the_score(folder: Path, ask: Ask) -> None:
         ("blend", "one", "two", "one ← other → two"),
     ],
 )
-def test_arrows_are_links(
-    folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, index: str, a: str, b: str, way: str
+def test_why_arrows_show_links(
+    folder: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, index: str, a: str, b: str, path: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "120")
     code, out, _ = ask(folder / index, a, b)
     assert code == 0
-    assert [line for line in out.splitlines() if line.endswith("   " + way)], out
+    assert [line for line in out.splitlines() if line.endswith("   " + path)], out
     score = cocite.open(folder / index).similarity(a, b).score
     assert out.splitlines()[-1].startswith(f"the score of {a} and {b} is {score:.4f} by ")
 
 
-def test_shares_of_both_directions_say_which(folder: Path, ask: Ask) -> None:
+def test_why_names_direction_of_shares(folder: Path, ask: Ask) -> None:
     _, out, _ = ask(folder / "both", "hub", "other")
     assert out.split("\n")[0].split() == [
         *("share", "percent", "links", "samples", "steps", "page", "path")
@@ -105,7 +105,7 @@ def test_shares_of_both_directions_say_which(folder: Path, ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])
-def test_a_table_fits_the_terminal(
+def test_why_table_fits_terminal(
     tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
@@ -120,11 +120,13 @@ def test_a_table_fits_the_terminal(
         table = out.splitlines()[:-1]
         assert len(table) in (8, 3)
         assert max(map(len, table)) <= columns
-        assert "html" in out or "/r" in out  # both ends of a name are left
+        assert "html" in out or "/r" in out  # both ends of a name are shown
         assert "…" in out
 
 
-def test_paths_win_over_counts(tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_drops_counts_before_paths(
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     graph = cocite.ingest([("A_page_between", page) for page in ("The_one_page", "Another")])
     cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
     for columns, titles in (
@@ -140,7 +142,9 @@ def test_paths_win_over_counts(tmp_path: Path, ask: Ask, monkeypatch: pytest.Mon
             assert "The_one_page ← A_page_between → Another" in out
 
 
-def test_terminal_without_arrows_is_plain(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_uses_ascii_arrows_without_unicode(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     screen = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(screen, encoding="ascii"))
     assert main(["why", str(folder / "cocitation"), "one", "two", "-k", "1"]) == 0
@@ -150,7 +154,7 @@ def test_terminal_without_arrows_is_plain(folder: Path, monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
-    ("index", "a", "b", "said"),
+    ("index", "a", "b", "reason"),
     [
         ("trees", "one", "top", "their walks do not meet in any of 40 samples of psimrank"),
         ("cocitation", "one", "top", "they have nothing in common according to cocitation"),
@@ -162,15 +166,17 @@ def test_terminal_without_arrows_is_plain(folder: Path, monkeypatch: pytest.Monk
         ("nearest", "alpha", "one", "no page is near both"),
     ],
 )
-def test_zero_score_text(folder: Path, ask: Ask, index: str, a: str, b: str, said: str) -> None:
-    assert ask(folder / index, a, b)[:2] == (0, f"the score of {a} and {b} is 0: {said}\n")
+def test_why_explains_zero_score(
+    folder: Path, ask: Ask, index: str, a: str, b: str, reason: str
+) -> None:
+    assert ask(folder / index, a, b)[:2] == (0, f"the score of {a} and {b} is 0: {reason}\n")
     out = ask(folder / index, a, b, "--format", "json")[1]
     assert (json.loads(out)["score"], json.loads(out)["reasons"]) == (0, [])
 
 
 @pytest.fixture(scope="module")
 def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A chain of links, with two that go both ways, and a pair beside it."""
+    """A chain of links, the second in both directions, and a separate pair."""
     folder = tmp_path_factory.mktemp("chain")
     rows = [f"p{i}\tp{i + 1}\n" for i in range(400)] + ["p2\tp1\n", "x\ty\n"]
     (folder / "links.tsv").write_text("".join(rows))
@@ -179,16 +185,16 @@ def chain(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("measure", ["neighborhood", "ppr-symmetric", "companion", "ppr"])
-def test_zero_score_has_interval(chain: Path, tmp_path: Path, ask: Ask, measure: str) -> None:
+def test_why_bounds_zero_score(chain: Path, tmp_path: Path, ask: Ask, measure: str) -> None:
     index = cocite.build(chain / "g", tmp_path / "i", measure=measure)
     for a, b in (("p0", "p300"), ("x", "p5")):
         found = index.similarity(a, b)
         assert found.score == 0
-        said = ask(tmp_path / "i", a, b)[1]
+        out = ask(tmp_path / "i", a, b)[1]
         bound = f"the score is at most {found.high:.4g}"
-        assert (bound in said) == (found.high > 0)
+        assert (bound in out) == (found.high > 0)
         if measure == "neighborhood":
-            assert ("no links connect them" in said) == (a == "x")
+            assert ("no links connect them" in out) == (a == "x")
 
 
 @pytest.mark.parametrize(
@@ -200,7 +206,7 @@ def test_zero_score_has_interval(chain: Path, tmp_path: Path, ask: Ask, measure:
         {"measure": "ppr", "direction": "any"},
     ],
 )
-def test_links_that_are_taken_either_way_are_shown_as_they_go(
+def test_why_shows_direction_of_undirected_links(
     chain: Path,
     tmp_path: Path,
     ask: Ask,
@@ -213,14 +219,17 @@ def test_links_that_are_taken_either_way_are_shown_as_they_go(
     steps = 0
     for a, b in (("p0", "p2"), ("p2", "p0"), ("p1", "p2"), ("p3", "p1")):
         out = ask(tmp_path / "i", a, b)[1]
-        for one, sign, other in re.findall(r"(?=\b(p\d+) ([→←↔–]) (p\d+))", out):
-            there, back = (one, other) in links, (other, one) in links
-            assert sign == {(True, True): "↔", (True, False): "→", (False, True): "←"}[there, back]
+        for one, arrow, other in re.findall(r"(?=\b(p\d+) ([→←↔–]) (p\d+))", out):
+            forward, backward = (one, other) in links, (other, one) in links
+            assert (
+                arrow
+                == {(True, True): "↔", (True, False): "→", (False, True): "←"}[forward, backward]
+            )
             steps += 1
     assert steps > 2
 
 
-def test_without_the_graph_links_have_no_direction(chain: Path, tmp_path: Path, ask: Ask) -> None:
+def test_why_without_graph_omits_direction(chain: Path, tmp_path: Path, ask: Ask) -> None:
     shutil.copytree(chain / "g", tmp_path / "g")
     cocite.build(tmp_path / "g", tmp_path / "i", measure="ppr-symmetric")
     shutil.move(tmp_path / "g", tmp_path / "moved")
@@ -229,8 +238,8 @@ def test_without_the_graph_links_have_no_direction(chain: Path, tmp_path: Path, 
     assert "p0 → p1 ↔ p2" in found
 
 
-def test_a_page_is_listed_once_and_signs_are_told(chain: Path, tmp_path: Path, ask: Ask) -> None:
-    """By a blend that looks at links either way in two ways."""
+def test_why_lists_page_once_and_explains_signs(chain: Path, tmp_path: Path, ask: Ask) -> None:
+    """With a blend of two measures that take links in either direction."""
     rows = [(a, b) for a in "abc" for b in "xyz"] + [("a", "b"), ("z", "far"), ("far", "b")]
     graph = cocite.ingest(rows, tmp_path / "g")
     index = cocite.build(graph, tmp_path / "i", measure="neighborhood")
@@ -244,22 +253,24 @@ def test_a_page_is_listed_once_and_signs_are_told(chain: Path, tmp_path: Path, a
         out = ask(tmp_path / "i", a, b)[1]
         assert "links" not in out.splitlines()[0]
         shown += out
-        for sign, told in (("~", "near, without a link"), ("┄", "several links")):
-            assert (told in out) == any(f" {sign} " in line for line in out.splitlines()[2:-2])
+        for symbol, meaning in (("~", "near, without a link"), ("┄", "several links")):
+            assert (meaning in out) == any(f" {symbol} " in line for line in out.splitlines()[2:-2])
     assert "a ~ b: near" in shown
     assert "a ┄ b: several" in shown
-    halves = [
+    parts = [
         cocite.build(graph, tmp_path / name, measure=name).why("a", "b")
         for name in ("snn", "ppr-symmetric")
     ]
-    whole = defaultdict[str, float](float)
-    for weight, one in zip((1, -0.4, -0.6), [index.why("a", "b", 20), *halves], strict=True):
-        for reason in one.reasons:  # of lists, that the two are near is one reason
-            whole["b" if reason.node == "a" else reason.node] += weight * reason.contribution
-    assert all(abs(left) < 1e-9 for left in whole.values())
+    sums = defaultdict[str, float](float)
+    for weight, one in zip((1, -0.4, -0.6), [index.why("a", "b", 20), *parts], strict=True):
+        for reason in one.reasons:  # in lists, nearness of the two is one reason
+            sums["b" if reason.node == "a" else reason.node] += weight * reason.contribution
+    assert all(abs(total) < 1e-9 for total in sums.values())
 
 
-def test_long_names_stay_whole(tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_keeps_long_names_whole(
+    tmp_path: Path, ask: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     names = [f"guide/{name}.html" for name in ("backup", "mail", "both")]
     titles = {name: f"The page called {name}" for name in names}
     links = [(names[2], name) for name in names[:2]]
@@ -272,7 +283,7 @@ def test_long_names_stay_whole(tmp_path: Path, ask: Ask, monkeypatch: pytest.Mon
         assert ("The page called guide/both.html" in out) == titled
 
 
-def test_small_scores_have_decimals_enough(tmp_path: Path, ask: Ask) -> None:
+def test_why_prints_enough_decimals(tmp_path: Path, ask: Ask) -> None:
     rows = [
         pair for i in "xy" for pair in [("a", i), (i, "b"), *((i, i + str(j)) for j in range(199))]
     ]
@@ -285,6 +296,6 @@ def test_small_scores_have_decimals_enough(tmp_path: Path, ask: Ask) -> None:
     assert out.endswith(f"is {score:.5f} by ppr\n")
 
 
-def test_a_node_is_itself(folder: Path, ask: Ask) -> None:
+def test_why_node_with_itself_scores_one(folder: Path, ask: Ask) -> None:
     _, out, _ = ask(folder / "trees", "one", "one")
     assert out.splitlines()[2].split() == ["1.0000", "100.0%", "40", "0", "one", "one"]

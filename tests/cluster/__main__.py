@@ -1,8 +1,8 @@
-"""Run the tests of this folder, a process a file: ``python -m tests.cluster``.
+"""Run the tests of this folder, a process per file: ``python -m tests.cluster``.
 
-Ray ends the process that is connected to it at once when its own server on this machine dies, as it
-may on a busy one: pytest reports nothing then. Such a file is run once more, and that is said. A
-test that fails is never run again.
+Ray ends a connected process at once when its local server dies, as may happen on a busy machine:
+pytest reports nothing then. Such a file runs once more, with a message. Failed tests never run
+again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 OPTIONS = ["-m", "cluster", "-p", "no:xdist", "--capture=sys"]
-"""What Ray itself writes is shown: pytest could not show it behind an exit."""
+"""Show the output of Ray: pytest could not after an exit."""
 NO_TESTS = 5
 
 
@@ -26,15 +26,15 @@ def passes(file: Path, report: Path) -> bool | None:
 
 
 def main() -> int:
-    """Run all files; 1 if one fails."""
+    """Run all files; return 1 if one fails."""
     failed = []
     with tempfile.TemporaryDirectory() as folder:
         for file in sorted(Path(__file__).parent.glob("test_*.py")):
-            found = passes(file, report := Path(folder) / "report.xml")
-            if found is None:
+            passed = passes(file, report := Path(folder) / "report.xml")
+            if passed is None:
                 print(f"{file}: Ray ended the process; once more", file=sys.stderr, flush=True)
-                found = passes(file, report)
-            if not found:
+                passed = passes(file, report)
+            if not passed:
                 failed.append(file.name)
     print(f"failed: {', '.join(failed)}" if failed else "all files of tests/cluster passed")
     return bool(failed)

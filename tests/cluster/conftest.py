@@ -1,4 +1,4 @@
-"""Clusters for tests: several real Ray nodes on this machine, one cluster a file."""
+"""Clusters for tests: several real Ray nodes on this machine, one cluster per file."""
 
 import importlib.util
 import os
@@ -12,7 +12,7 @@ HERE = os.path.dirname(__file__)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """All tests here take Ray, and the machine: marked, and skipped where they cannot run."""
+    """Mark all tests of this folder, and skip them without Ray or with xdist."""
     missing = next(
         (name for name in ("ray", "fsspec") if importlib.util.find_spec(name) is None), None
     )
@@ -28,8 +28,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def quick_to_find_the_dead() -> Iterator[None]:
-    """Ray finds a killed node after five unanswered calls, three seconds apart; here .3 seconds.
+def fast_health_checks() -> Iterator[None]:
+    """Ray detects a killed node after five unanswered calls, three seconds apart; here 0.3 seconds.
 
     A busy node still has ten seconds for each.
     """
@@ -41,6 +41,6 @@ def quick_to_find_the_dead() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
-    """Three nodes, for the tests of a file that leave them whole."""
+    """Three nodes, for tests of a file that do not kill them."""
     with Cluster.connect("local:3") as found:
         yield found

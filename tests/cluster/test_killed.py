@@ -1,4 +1,4 @@
-"""A node that is killed in the middle costs time, and nothing else."""
+"""A node that is killed in the middle of work costs time, and nothing else."""
 
 import subprocess
 import sys
@@ -16,53 +16,53 @@ from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
 from tests.builds import files
 from tests.clock import LIMIT, wait_for
-from tests.cluster.work import Counter, Noted
+from tests.cluster.work import Counter, Recorded
 
 MB = 1 << 20
 
 
-def under_way(folder: Path, node: str) -> set[int]:
-    """The items that a node is at, one at least, which do not end before they are let."""
+def items_in_progress(folder: Path, node: str) -> set[int]:
+    """The items that a node has begun and not finished."""
     begun = {int(path.name.split()[0]) for path in folder.glob(f"* {node} begun")}
     return begun - {int(path.name.split()[0]) for path in folder.glob("* done")}
 
 
-def test_items_of_a_node_that_is_killed_are_done_again(tmp_path: Path) -> None:
+def test_in_order_repeats_items_of_killed_node(tmp_path: Path) -> None:
     with Cluster.connect("local:3") as cluster:
         with pytest.raises(UsageError, match="0 is the head"):
             cluster.kill_node(0)
-        work = cluster.in_order(Noted(tmp_path), range(6), threads=1, memory=MB)
+        work = cluster.in_order(Recorded(tmp_path), range(6), threads=1, memory=MB)
         (tmp_path / "0").touch()
         found = [next(work)]
-        one = cluster.nodes()[1].id
-        at_work = wait_for(lambda: under_way(tmp_path, one))
+        first = cluster.nodes()[1].id
+        interrupted = wait_for(lambda: items_in_progress(tmp_path, first))
         cluster.kill_node(1)
         (tmp_path / "all").touch()
         found += work
         assert found == list(range(1000, 1006))
         done = [path.name.split() for path in tmp_path.iterdir() if path.name.endswith("done")]
         assert sorted(int(number) for number, *_ in done) == list(range(6))
-        elsewhere = {int(number) for number, node, _ in done if node != one}
-        assert at_work <= elsewhere  # what was lost was done again
-        # Ray looks at nodes now and then
+        repeated = {int(number) for number, node, _ in done if node != first}
+        assert interrupted <= repeated  # lost items were done again
+        # Ray checks nodes periodically
         wait_for(lambda: [node.alive for node in cluster.nodes()] == [True, False, True])
 
-        two = cluster.nodes()[2].id
-        (actor,) = cluster.actors(Counter, [(1,)], threads=1, memory=MB, restarts=0, nodes=[two])
+        second = cluster.nodes()[2].id
+        (actor,) = cluster.actors(Counter, [(1,)], threads=1, memory=MB, restarts=0, nodes=[second])
         assert cluster.get(actor.call("add", 1)) == 2
         cluster.kill_node(2)
         with pytest.raises(WorkerLost):
             cluster.get(actor.call("add", 1), LIMIT)
 
 
-def test_a_build_whose_node_is_killed_has_the_same_bytes(tmp_path: Path) -> None:
+def test_cluster_build_survives_killed_node(tmp_path: Path) -> None:
     graph = cocite.generate_web(tmp_path / "web.graph", nodes=20_000, links=150_000, seed=3)
     options = BuildOptions.checked("psimrank", settings={"samples": 40})
-    means = Resources.checked(shard=2)
-    with IndexBuild(graph, tmp_path / "here.index", options, means) as work:
+    limits = Resources.checked(shard=2)
+    with IndexBuild(graph, tmp_path / "here.index", options, limits) as work:
         work.run()
     with Cluster.connect("local:3") as cluster:
-        spread = ClusterBuild(cluster, None, None)
+        cluster_build = ClusterBuild(cluster, None, None)
         killed: list[int] = []
 
         def progress(done: int, total: int) -> None:
@@ -70,40 +70,42 @@ def test_a_build_whose_node_is_killed_has_the_same_bytes(tmp_path: Path) -> None
                 cluster.kill_node(2)
                 killed.append(done)
 
-        each = of_nodes(spread, means, None, None)
-        with IndexBuild(graph, tmp_path / "there.index", options, each, spread=spread) as work:
+        node_limits = of_nodes(cluster_build, limits, None, None)
+        with IndexBuild(
+            graph, tmp_path / "there.index", options, node_limits, spread=cluster_build
+        ) as work:
             work.run(progress)
         assert killed
         assert killed[0] < 40
-        wait_for(lambda: not cluster.nodes()[2].alive)  # a small build may be done before
+        wait_for(lambda: not cluster.nodes()[2].alive)  # a small build may end before
         assert [node.alive for node in cluster.nodes()] == [True, True, False]
     assert files(tmp_path / "there.index") == files(tmp_path / "here.index")
 
 
-_HEADLESS = """
+_COMMAND = """
 import sys
 from pathlib import Path
 from cocite.cluster.ray import Cluster, cluster
-from tests.cluster.work import Noted
+from tests.cluster.work import Recorded
 cluster._LOOK, cluster._LOOKS = 0.2, 3
 with Cluster.connect("local:1") as found:
-    list(found.in_order(Noted(Path(sys.argv[1])), [1], threads=1, memory=1 << 20))
+    list(found.in_order(Recorded(Path(sys.argv[1])), [1], threads=1, memory=1 << 20))
 """
 
 
-def test_a_head_node_that_is_gone_ends_the_command(tmp_path: Path) -> None:
+def test_in_order_ends_when_head_node_dies(tmp_path: Path) -> None:
     run = subprocess.Popen(
-        [sys.executable, "-c", _HEADLESS, str(tmp_path)], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", _COMMAND, str(tmp_path)], stderr=subprocess.PIPE, text=True
     )
     try:
         wait_for(lambda: list(tmp_path.iterdir()) or run.poll() is not None, 2 * LIMIT)
         assert run.poll() is None
-        family = psutil.Process(run.pid).children(recursive=True)
-        (head,) = [each for each in family if each.name() == "gcs_server"]
+        processes = psutil.Process(run.pid).children(recursive=True)
+        (head,) = [process for process in processes if process.name() == "gcs_server"]
         head.kill()
-        _, told = run.communicate(timeout=240)
+        _, stderr = run.communicate(timeout=240)
     finally:
         run.kill()
     assert run.returncode == 1
-    assert "the head node of the cluster" in told
-    assert "has stopped responding" in told
+    assert "the head node of the cluster" in stderr
+    assert "has stopped responding" in stderr

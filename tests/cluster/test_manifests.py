@@ -1,4 +1,4 @@
-"""The examples of real clusters: as Ray's launcher takes them, and closed to others."""
+"""The examples of real clusters: valid for Ray's launcher, and closed to outsiders."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ def read(name: str) -> list[Any]:
     return list(yaml.safe_load_all((EXAMPLES / name).read_text("utf-8")))
 
 
-def test_the_launcher_takes_its_file() -> None:
+def test_launcher_yaml_matches_ray_schema() -> None:
     ray = pytest.importorskip("ray", reason="pip install '.[cluster]'")
     jsonschema = pytest.importorskip("jsonschema")
     (found,) = read("launcher.yaml")
@@ -23,14 +23,14 @@ def test_the_launcher_takes_its_file() -> None:
     jsonschema.validate(found, json.loads(schema.read_text("utf-8")))
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(found | {"no_such_key": 1}, json.loads(schema.read_text("utf-8")))
-    for begun in ("head_start_ray_commands", "worker_start_ray_commands"):
-        command = found[begun][-1]
+    for key in ("head_start_ray_commands", "worker_start_ray_commands"):
+        command = found[key][-1]
         assert "RAY_AUTH_MODE=token" in command
         assert "--disable-usage-stats" in command
     assert "--include-dashboard=false" in found["head_start_ray_commands"][-1]
 
 
-def test_pods_have_a_token_and_no_rights() -> None:
+def test_kuberay_pods_have_token_and_no_privileges() -> None:
     cluster, policy = read("kuberay.yaml")
     spec = cluster["spec"]
     assert spec["headGroupSpec"]["rayStartParams"]["include-dashboard"] == "false"
@@ -39,13 +39,13 @@ def test_pods_have_a_token_and_no_rights() -> None:
         pod = group["template"]["spec"]
         assert pod["securityContext"]["runAsNonRoot"] is True
         (container,) = pod["containers"]
-        set_to = {each["name"]: each for each in container["env"]}
-        assert set_to["RAY_AUTH_MODE"]["value"] == "token"
-        assert "secretKeyRef" in set_to["RAY_AUTH_TOKEN"]["valueFrom"]
+        variables = {each["name"]: each for each in container["env"]}
+        assert variables["RAY_AUTH_MODE"]["value"] == "token"
+        assert "secretKeyRef" in variables["RAY_AUTH_TOKEN"]["valueFrom"]
         assert container["securityContext"]["allowPrivilegeEscalation"] is False
         mounted = {each["name"] for each in container["volumeMounts"]}
         assert mounted == {each["name"] for each in pod["volumes"]}
-    ours = {"ray.io/cluster": cluster["metadata"]["name"]}
-    assert policy["spec"]["podSelector"]["matchLabels"] == ours
-    let_in = [each for each in policy["spec"]["ingress"] if "ports" not in each]
-    assert let_in == [{"from": [{"podSelector": {"matchLabels": ours}}]}]
+    labels = {"ray.io/cluster": cluster["metadata"]["name"]}
+    assert policy["spec"]["podSelector"]["matchLabels"] == labels
+    ingress = [each for each in policy["spec"]["ingress"] if "ports" not in each]
+    assert ingress == [{"from": [{"podSelector": {"matchLabels": labels}}]}]

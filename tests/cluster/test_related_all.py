@@ -1,4 +1,4 @@
-"""The nodes related to every node, asked on a cluster: the bytes of one machine."""
+"""Related nodes of every node on a cluster: equal to one machine."""
 
 from pathlib import Path
 
@@ -16,7 +16,9 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> cocite.Index:
     return cocite.build(graph, folder / "web.index", measure="psimrank", samples=20)
 
 
-def test_output_equals_one_machine(cluster: Cluster, index: cocite.Index, tmp_path: Path) -> None:
+def test_related_all_on_cluster_equals_one_machine(
+    cluster: Cluster, index: cocite.Index, tmp_path: Path
+) -> None:
     index.related_all(tmp_path / "here.csv", 5, min_score=0.01)
     with Batch(
         index.now, tmp_path / "there.csv", 5, machines=Machines(cluster), min_score=0.01
@@ -26,7 +28,9 @@ def test_output_equals_one_machine(cluster: Cluster, index: cocite.Index, tmp_pa
     assert (tmp_path / "there.csv").read_bytes() == (tmp_path / "here.csv").read_bytes()
 
 
-def test_batch_goes_on_from_local(cluster: Cluster, index: cocite.Index, tmp_path: Path) -> None:
+def test_batch_on_cluster_resumes_local_batch(
+    cluster: Cluster, index: cocite.Index, tmp_path: Path
+) -> None:
     index.related_all(tmp_path / "here.csv", 5)
 
     def stop(stage: str, done: int, total: int) -> None:

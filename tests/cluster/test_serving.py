@@ -1,5 +1,5 @@
-"""Samples that answer from Ray nodes: with all of them the index's answers; whoever is killed,
-asleep or slow costs samples, and no answer.
+"""Samples that answer from Ray nodes: all of them give the answers of the index, and servers that
+are killed, asleep or slow cost samples, but no answer.
 """
 
 import os
@@ -22,7 +22,7 @@ from tests.sampled import near_graph
 
 SAMPLES, SHARDS, NODES = 40, 8, 4
 DEADLINE = 1.0
-"""Seconds: several nodes on a machine that may have much else to do."""
+"""Seconds, for several nodes on a machine that may be busy."""
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def nodes() -> Iterator[Cluster]:
 
 
 @pytest.fixture(scope="module")
-def spread(index: Index, nodes: Cluster) -> Iterator[Index]:
+def remote_index(index: Index, nodes: Cluster) -> Iterator[Index]:
     path: Path = index.stored.store.path
     found = cocite.open(path, cluster=nodes, shards=SHARDS, deadline=1000 * DEADLINE)
     assert found.remote is not None
@@ -52,30 +52,30 @@ def remote_of(index: Index) -> RemoteShards:
     return index.remote
 
 
-def samples(spread: Index) -> int:
-    """How many answer a question now, which has an answer in any case."""
-    hits = spread.related("n3", 5)
+def answering_samples(remote_index: Index) -> int:
+    """The number of samples that answer a query now; it has an answer in any case."""
+    hits = remote_index.related("n3", 5)
     assert hits
     assert all(hit.low <= hit.score <= hit.high for hit in hits)
-    assert spread.answered is not None
-    return spread.answered.samples
+    assert remote_index.answered is not None
+    return remote_index.answered.samples
 
 
-def until_all(spread: Index) -> None:
-    """Ask until all samples answer."""
-    wait_for(lambda: samples(spread) == SAMPLES)
+def wait_for_all_samples(remote_index: Index) -> None:
+    """Query until all samples answer."""
+    wait_for(lambda: answering_samples(remote_index) == SAMPLES)
 
 
-def processes(spread: Index, nodes: Cluster) -> list[int]:
-    """The process of each shard's server, when it says so again."""
-    replicas = remote_of(spread).replicas
+def server_processes(remote_index: Index, nodes: Cluster) -> list[int]:
+    """The process of each shard's server, once it responds."""
+    replicas = remote_of(remote_index).replicas
     assert isinstance(replicas, ReplicaSet)
     return [_process(nodes, server.actor) for (server,) in replicas._servers]
 
 
 def _process(nodes: Cluster, actor: Any) -> int:
     def process() -> int:
-        """Some calls wait for a server that is started again, some fail."""
+        """Calls to a restarting server wait or fail."""
         with suppress(WorkerLost):
             return int(nodes.get(actor.call("holds"), LIMIT).process)
         return 0
@@ -83,70 +83,72 @@ def _process(nodes: Cluster, actor: Any) -> int:
     return wait_for(process)
 
 
-def busiest(spread: Index, nodes: Cluster) -> int:
-    """Return the number of the node, other than the head, that runs most servers.
+def busiest(remote_index: Index, nodes: Cluster) -> int:
+    """The number of the node, other than the head, that runs most servers.
 
-    Ray does not always place a server on the node it was asked for, so a node may have none.
+    Ray does not always place a server on the requested node, so a node may have none.
     """
     from ray._private.state import actors
 
-    replicas = remote_of(spread).replicas
+    replicas = remote_of(remote_index).replicas
     assert isinstance(replicas, ReplicaSet)
-    at = [
+    placed = [
         actors(server.actor.handle._actor_id.hex())["Address"]["NodeID"]
         for (server,) in replicas._servers
     ]
-    return max(range(1, NODES), key=lambda number: at.count(nodes.nodes()[number].id))
+    return max(range(1, NODES), key=lambda number: placed.count(nodes.nodes()[number].id))
 
 
-def healed(spread: Index, nodes: Cluster) -> None:
-    """All servers are there again, and are all asked soon after."""
-    processes(spread, nodes)
-    until_all(spread)
+def wait_until_healed(remote_index: Index, nodes: Cluster) -> None:
+    """Wait until all servers run again and all samples answer."""
+    server_processes(remote_index, nodes)
+    wait_for_all_samples(remote_index)
 
 
-def test_all_shards_give_the_answers_of_the_index(spread: Index, index: Index) -> None:
+def test_remote_shards_equal_local_index(remote_index: Index, index: Index) -> None:
     for name in ("n3", "n7", "n41"):
-        until_all(spread)
-        assert spread.related(name, 7) == index.related(name, 7)
-        assert spread.similarity(name, "n5") == index.similarity(name, "n5")
-        assert spread.why(name, "n5") == index.why(name, "n5")
-    assert spread.answered == (SAMPLES, SHARDS, SHARDS)
-    assert len({each.node for each in remote_of(spread).replicas.status()}) == NODES
+        wait_for_all_samples(remote_index)
+        assert remote_index.related(name, 7) == index.related(name, 7)
+        assert remote_index.similarity(name, "n5") == index.similarity(name, "n5")
+        assert remote_index.why(name, "n5") == index.why(name, "n5")
+    assert remote_index.answered == (SAMPLES, SHARDS, SHARDS)
+    assert len({each.node for each in remote_of(remote_index).replicas.status()}) == NODES
 
 
-def test_sleeping_server_does_not_delay_an_answer(spread: Index, nodes: Cluster) -> None:
-    asleep = processes(spread, nodes)[2]
-    os.kill(asleep, signal.SIGSTOP)
-    try:  # it sleeps until all are answered; how long each waits: test_replicas.py
-        assert all(samples(spread) < SAMPLES for _ in range(20))
-        assert [each.state for each in remote_of(spread).replicas.status()].count("left alone") >= 1
+def test_remote_shards_skip_sleeping_server(remote_index: Index, nodes: Cluster) -> None:
+    sleeping = server_processes(remote_index, nodes)[2]
+    os.kill(sleeping, signal.SIGSTOP)
+    try:  # test_replicas.py tests how long each query waits
+        assert all(answering_samples(remote_index) < SAMPLES for _ in range(20))
+        assert [each.state for each in remote_of(remote_index).replicas.status()].count(
+            "left alone"
+        ) >= 1
     finally:
-        os.kill(asleep, signal.SIGCONT)
-    healed(spread, nodes)
+        os.kill(sleeping, signal.SIGCONT)
+    wait_until_healed(remote_index, nodes)
 
 
-def test_three_of_eight_servers_that_are_killed(spread: Index, nodes: Cluster) -> None:
-    for process in processes(spread, nodes)[1:4]:
+def test_remote_shards_survive_killed_servers(remote_index: Index, nodes: Cluster) -> None:
+    for process in server_processes(remote_index, nodes)[1:4]:
         os.kill(process, signal.SIGKILL)
-    found = [samples(spread) for _ in range(5)]
+    found = [answering_samples(remote_index) for _ in range(5)]
     assert SAMPLES // SHARDS <= min(found) < SAMPLES
-    healed(spread, nodes)
+    wait_until_healed(remote_index, nodes)
 
     def restarts() -> bool:
-        """Each server says that it is another process when it is asked the next time."""
-        samples(spread)
-        return sum(each.restarts for each in remote_of(spread).replicas.status()) >= 3
+        """A restarted server reports its new process at the next query."""
+        answering_samples(remote_index)
+        return sum(each.restarts for each in remote_of(remote_index).replicas.status()) >= 3
 
     wait_for(restarts)
 
 
-def test_a_node_that_is_killed_in_a_stream_of_questions(spread: Index, nodes: Cluster) -> None:
-    """Zero questions fail; samples fall, and are back when the servers are, on other nodes."""
-    until_all(spread)
-    nodes.kill_node(busiest(spread, nodes))
-    # Its servers end a moment after it.
-    fell = wait_for(lambda: (found := samples(spread)) < SAMPLES and found)
-    assert SAMPLES // SHARDS <= fell < SAMPLES
-    healed(spread, nodes)
-    assert samples(spread) == SAMPLES
+def test_remote_shards_survive_killed_node(remote_index: Index, nodes: Cluster) -> None:
+    """No query fails; samples drop, and return with the servers on other nodes."""
+    wait_for_all_samples(remote_index)
+    nodes.kill_node(busiest(remote_index, nodes))
+    # Its servers end shortly after it.
+    fallen = wait_for(lambda: (found := answering_samples(remote_index)) < SAMPLES and found)
+    assert SAMPLES // SHARDS <= fallen < SAMPLES
+    wait_until_healed(remote_index, nodes)
+    assert answering_samples(remote_index) == SAMPLES

@@ -1,4 +1,4 @@
-"""Work for nodes: what is sent there is found by its name."""
+"""Work for nodes, which import it by name."""
 
 import os
 from pathlib import Path
@@ -13,8 +13,8 @@ def square(number: int) -> int:
     return number * number
 
 
-class Met:
-    """Each item waits until another one is under way, so that not one process does all."""
+class Meeting:
+    """Each item waits until another has begun, so that no process does all."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -25,7 +25,7 @@ class Met:
         return os.getpid()
 
 
-def wrong(number: int) -> int:
+def fails_at_3_and_4(number: int) -> int:
     if number == 3:
         error = UnknownNode("zebar", ["Zebra"])
         error.add_note("look again")
@@ -35,9 +35,9 @@ def wrong(number: int) -> int:
     return number
 
 
-class Noted:
-    """An item leaves a note of its node in a folder when it begins, and another one at its end,
-    which comes when there is a file of its number there, or one called ``all``.
+class Recorded:
+    """An item records its node in a folder when it begins and when it ends; it ends once the folder
+    has a file of its number, or one named ``all``.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -52,7 +52,7 @@ class Noted:
 
 
 class Counter:
-    """Lives on a node."""
+    """A counter that lives on a node."""
 
     def __init__(self, start: int) -> None:
         if start < 0:
@@ -67,6 +67,6 @@ class Counter:
         return self.at // 2, self.at - self.at // 2
 
     def wait(self, place: Path) -> str:
-        """Until there is something."""
+        """Wait until a path exists."""
         wait_for(place.exists, 600)
         return "done"

@@ -1,6 +1,4 @@
-"""Small data of the kinds that the pages of docs/how-to begin with, each with groups that a good
-answer keeps together.
-"""
+"""Small data for the pages of docs/how-to, each with groups that good answers keep together."""
 
 import gzip
 import json
@@ -15,7 +13,7 @@ __all__ = ["citations", "documentation", "hosts", "notes", "pairs", "project", "
 
 
 def pairs(groups: int, each: int, links: int, within: float) -> list[tuple[int, int]]:
-    """Links of ``groups * each`` nodes, group by group; most of a node's stay in its group."""
+    """Links of ``groups * each`` nodes, group by group; most stay in their group."""
     rng = np.random.default_rng(5)
     found: set[tuple[int, int]] = set()
     for node in range(groups * each):
@@ -33,15 +31,15 @@ SUBJECTS = ("install", "backup", "upgrade", "users", "mail", "search", "themes",
 
 
 def documentation(folder: Path) -> None:
-    """A site in HTML: a menu on each page, links in texts, and one that leads nowhere."""
+    """An HTML site: a menu on each page, links in the text, one broken link."""
     pages = [f"{section}/{subject}.html" for section in SECTIONS for subject in SUBJECTS]
     menu = "".join(f'<a href="/{page}">{page}</a>' for page in ["index.html", *pages])
     linked = pairs(len(SECTIONS), len(SUBJECTS), 4, 0.85)
-    of = {page: [pages[b] for a, b in linked if a == n] for n, page in enumerate(pages)}
-    of["index.html"] = pages
-    of["guide/mail.html"].append("guide/gone.html")
-    for page, tos in of.items():
-        text = " ".join(f'<p>See <a href="/{to}">that</a>.</p>' for to in tos)
+    targets_of = {page: [pages[b] for a, b in linked if a == n] for n, page in enumerate(pages)}
+    targets_of["index.html"] = pages
+    targets_of["guide/mail.html"].append("guide/gone.html")
+    for page, targets in targets_of.items():
+        text = " ".join(f'<p>See <a href="/{to}">that</a>.</p>' for to in targets)
         path = folder / "site" / page
         path.parent.mkdir(parents=True, exist_ok=True)
         head = f"<!doctype html><title>On {page}</title><nav>{menu}</nav>"
@@ -54,12 +52,12 @@ TREES = ["Oak", "Beech", "Birch", "Ash", "Elm", "Lime"]
 
 
 def notes(folder: Path) -> None:
-    """A vault: notes on birds and on trees, with a tag each, a link that leads nowhere, a draft."""
+    """A vault: notes on birds and on trees, with a tag each, a broken link, a draft."""
     for group, names in (("birds", BIRDS), ("trees", TREES)):
         (folder / "vault" / group).mkdir(parents=True)
         titles = [name.replace("_", " ") for name in names]
-        for place, title in enumerate(titles):
-            others = [titles[(place + step) % len(titles)] for step in (1, 2, 4)]
+        for position, title in enumerate(titles):
+            others = [titles[(position + step) % len(titles)] for step in (1, 2, 4)]
             text = " ".join(f"See [[{other}]]." for other in others) + f" #{group}\n"
             (folder / "vault" / group / f"{title}.md").write_text(f"# On {title}\n\n{text}")
     (folder / "vault" / "Home.md").write_text("[[Oak]] [[Gray heron]] [[Gone]]\n")
@@ -74,7 +72,7 @@ def wiki(folder: Path) -> None:
     page.append((90, 0, "Heron", 1, 0.5, None))
     targets = [*titles, "Heron", "No_such_tree"]
     links = [(a + 1, 0, b + 1) for a, b in pairs(2, len(BIRDS), 6, 0.9)]
-    links += [(3, 0, 13), (8, 0, 14)]  # the Egret to Heron; the Beech to what is not there
+    links += [(3, 0, 13), (8, 0, 14)]  # Egret to Heron; Beech to a missing page
     tables: dict[str, Sequence[Row]] = {
         "page": page,
         "linktarget": [(n, 0, title) for n, title in enumerate(targets, 1)],
@@ -92,7 +90,7 @@ FIELDS = ("nests", "songs", "flight")
 
 
 def citations(folder: Path) -> None:
-    """Papers of three fields, each of which cites earlier ones only."""
+    """Papers of three fields, which cite only earlier ones."""
     each = 40
     rows = []
     for a, b in pairs(len(FIELDS), each, 6, 0.85):
@@ -104,8 +102,10 @@ def citations(folder: Path) -> None:
     lines = [f"{paper}\tOn {field}, part {paper[1:]}\t{field}\n" for paper, field in papers]
     (folder / "papers.tsv").write_text("paper\ttitle\tfield\n" + "".join(lines))
     (folder / "references.txt").write_text("".join(f"{row.split()[1]}\n" for row in rows[-5:]))
-    of = {paper: {"id": paper, "title": f"On {f}, part {paper[1:]}"} for paper, f in papers}
-    works = [w | {"referenced_works": [r[5:-1] for r in rows if r[:4] == p]} for p, w in of.items()]
+    by_id = {paper: {"id": paper, "title": f"On {f}, part {paper[1:]}"} for paper, f in papers}
+    works = [
+        w | {"referenced_works": [r[5:-1] for r in rows if r[:4] == p]} for p, w in by_id.items()
+    ]
     (folder / "works" / "updated_date=2026-01-01").mkdir(parents=True)
     content = "".join(json.dumps(work) + "\n" for work in works).encode()
     part = folder / "works" / "updated_date=2026-01-01" / "part_000.gz"
@@ -113,7 +113,7 @@ def citations(folder: Path) -> None:
 
 
 def project(folder: Path) -> None:
-    """A program in Python, and what it needs."""
+    """A Python program and its dependencies."""
     files = {
         "pyproject.toml": "[project]\n",
         "src/app/__init__.py": "",
@@ -137,7 +137,7 @@ def project(folder: Path) -> None:
 
 
 def triples(folder: Path) -> None:
-    """Birds and trees as Wikidata has them: kinds, neighbors in books, labels, years."""
+    """Birds and trees as in Wikidata: kinds, neighbors in books, labels, years."""
     entity, direct = "http://www.wikidata.org/entity/Q", "http://www.wikidata.org/prop/direct/P"
     label = "http://www.w3.org/2000/01/rdf-schema#label"
     rows = []
@@ -154,14 +154,14 @@ KINDS = ("museum", "club", "shop")
 
 
 def hosts(folder: Path) -> None:
-    """Vertices and edges as Common Crawl has them; a host links to hosts of its kind."""
+    """Vertices and edges as in Common Crawl; hosts mostly link within their kind."""
     each = 20
     names = [f"org.example.{kind}{n}" for kind in KINDS for n in range(each)]
-    place = "cc-main-2026-sample-host-{}.txt.gz"
+    template = "cc-main-2026-sample-host-{}.txt.gz"
     vertices = "".join(f"{n}\t{name}\n" for n, name in enumerate(names))
     edges = "".join(f"{a}\t{b}\n" for a, b in pairs(len(KINDS), each, 8, 0.9))
     for kind, text in (("vertices", vertices), ("edges", edges)):
-        (folder / place.format(kind)).write_bytes(gzip.compress(text.encode()))
+        (folder / template.format(kind)).write_bytes(gzip.compress(text.encode()))
     shown = [".".join(reversed(name.split("."))) for name in names]
     (folder / "mine.txt").write_text("".join(f"{name}\n" for name in shown[:each]))
     subjects = "".join(f"{name}\t{KINDS[n // each]}\n" for n, name in enumerate(shown))

@@ -1,5 +1,5 @@
-"""What commands write into the documents is that of today: figures, tables, drawings. Other figures
-have a command beside them.
+"""Figures, tables and drawings that commands write into documents are current. Other figures cite a
+command.
 """
 
 import re
@@ -21,30 +21,30 @@ FIGURE = re.compile(
     r"|precision@\d+\D{0,20}0?\.\d|0?\.\d{2,3} ±"
     r"|\d[\d.,]* (?:pages|questions|requests|answers|nodes|links|lists) a second"
 )
-"""Figures that somebody has measured: times, speeds and qualities. Limits have other forms."""
-SAYS = re.compile(
+"""Measured figures: times, speeds and qualities. Limits have other forms."""
+CITES = re.compile(
     r"`python\s+-m\s+benchmarks|`make (?:bench|torture|reproduce)"
     r"|`cocite (?:evaluate|tune|all-pairs)"
     r"|\]\((?:\.\./)?(?:performance|evaluation|related-all|reproduction|measures|figures)\.md"
 )
-"""What names a measurement, or leads to one."""
-MADE = {"reproduction.md"}
-"""Pages that a command writes as a whole."""
+"""A measurement, or a link to one."""
+GENERATED = {"reproduction.md"}
+"""Pages that a command writes."""
 
 
-def test_figures_in_prose_say_what_measured_them() -> None:
+def test_pages_cite_source_of_measured_figures() -> None:
     found = []
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
-        if path.name in MADE:
+        if path.name in GENERATED:
             continue
         for section in re.split(r"(?m)^(?=#+ )", path.read_text("utf-8")):
             figures = FIGURE.findall(BLOCK.sub("", section))
-            if figures and not (SAYS.search(section) or MARK.search(section)):
+            if figures and not (CITES.search(section) or MARK.search(section)):
                 found.append((path.name, section.partition("\n")[0], figures[:3]))
     assert found == []
 
 
-def test_results_have_a_date_and_a_machine() -> None:
+def test_origins_have_date_and_machine() -> None:
     listed = origins()
     assert len(listed) > 15
     for origin in listed:
@@ -53,32 +53,32 @@ def test_results_have_a_date_and_a_machine() -> None:
             assert "Python 3." in origin.about["machine"], origin
 
 
-def test_results_page_marks_old_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_write_page_marks_old_figures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     answers = {"log": "abc1234", "rev-list": "3"}
     monkeypatch.setattr("benchmarks.origins._git", lambda command, *rest: answers[command])
     write_page(tmp_path / "results.md")
     text = (tmp_path / "results.md").read_text("utf-8")
-    kept = [origin for origin in origins() if origin.results is not None]
-    assert text.count("**older**: 3") == len(kept)
+    measured = [origin for origin in origins() if origin.results is not None]
+    assert text.count("**older**: 3") == len(measured)
     assert all(f"`{origin.command}`" in text for origin in origins())
 
 
 @pytest.mark.parametrize("module", sorted(MEASURED))
-def test_measured_source_is_there(module: str) -> None:
+def test_measured_names_existing_sources(module: str) -> None:
     assert all((ROOT / "src/cocite" / name).exists() for name in MEASURED[module])
 
 
 @pytest.mark.long
-def test_drawings_are_those_of_today() -> None:
+def test_drawings_are_current() -> None:
     assert drawings() == {path.stem: path.read_text("utf-8") for path in PICTURES.glob("*.svg")}
 
 
-def test_glossary_names_what_the_code_has() -> None:
+def test_glossary_is_current() -> None:
     text = GLOSSARY.document.read_text("utf-8")
     assert GLOSSARY.within(text, None) == text, "python -m benchmarks.glossary --write"
 
 
-def test_glossary_finds_every_option_and_answer() -> None:
+def test_glossary_lists_options_and_results() -> None:
     assert len(option_classes()) > 12
     assert len(result_classes()) > 15
     shown = tables()

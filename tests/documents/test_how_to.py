@@ -1,5 +1,5 @@
-"""The pages of docs/how-to are true: what they say to type is typed, one line after another, and a
-person who judges the answers as they say finds them good.
+"""The pages of docs/how-to are true: their commands run in order, and their answers are as good as
+the pages say.
 """
 
 import json
@@ -26,15 +26,15 @@ def blocks(page: str) -> list[tuple[str, str]]:
 
 
 @pytest.fixture
-def typed(
+def run_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., dict[str, str]]:
-    """Types what a page says in a folder with data; command -> what it printed."""
+    """Run the commands of a page in a folder with data; command -> output."""
     monkeypatch.chdir(tmp_path)
 
-    def type_all(page: str, data: Callable[[Path], None]) -> dict[str, str]:
+    def run(page: str, data: Callable[[Path], None]) -> dict[str, str]:
         data(tmp_path)
-        said = {}
+        outputs = {}
         for language, block in blocks(page):
             if language == "python":
                 exec(block, {})
@@ -47,10 +47,10 @@ def typed(
                 assert code == 0, (line, err)
                 if output:
                     Path(output).write_text(out)
-                said[line] = out + err
-        return said
+                outputs[line] = out + err
+        return outputs
 
-    return type_all
+    return run
 
 
 def names(index: str, node: str, k: int) -> list[str]:
@@ -58,101 +58,101 @@ def names(index: str, node: str, k: int) -> list[str]:
 
 
 def precision(printed: str) -> float:
-    """The precision at the most hits, which ``evaluate`` prints before other figures."""
+    """The precision at the most hits, the first figure that ``evaluate`` prints."""
     assert "precision@" in printed
     found = re.search(r"(\d\.\d+) ±", printed)
     assert found, printed
     return float(found[1])
 
 
-def one(said: dict[str, str], begins: str) -> str:
-    found = [text for line, text in said.items() if line.startswith(begins)]
-    assert found, begins
+def output_of(outputs: dict[str, str], prefix: str) -> str:
+    found = [text for line, text in outputs.items() if line.startswith(prefix)]
+    assert found, prefix
     return found[0]
 
 
-def test_documentation(typed: Callable[..., dict[str, str]]) -> None:
-    said = typed("documentation.md", made.documentation)
-    assert len(said) == 16
-    assert "+<nav" in one(said, "cocite site site --dry-run")
-    assert "end of main 24" in one(said, "cocite site site -k 5")
-    assert "24 pages, byte for byte" in one(said, "cocite site site --remove")
-    assert "1 broken" in one(said, "cocite ingest site ")
-    assert "guide/" in one(said, "cocite related site.index")
-    assert "index.html" not in one(said, "cocite related less.index")
-    assert "guide/install.html" in one(said, "cocite why")
+def test_documentation(run_page: Callable[..., dict[str, str]]) -> None:
+    outputs = run_page("documentation.md", made.documentation)
+    assert len(outputs) == 16
+    assert "+<nav" in output_of(outputs, "cocite site site --dry-run")
+    assert "end of main 24" in output_of(outputs, "cocite site site -k 5")
+    assert "24 pages, byte for byte" in output_of(outputs, "cocite site site --remove")
+    assert "1 broken" in output_of(outputs, "cocite ingest site ")
+    assert "guide/" in output_of(outputs, "cocite related site.index")
+    assert "index.html" not in output_of(outputs, "cocite related less.index")
+    assert "guide/install.html" in output_of(outputs, "cocite why")
     near = names("less.index", "guide/install.html", 3)
     assert sum(name.startswith("guide/") for name in near) >= 2
-    assert precision(one(said, "cocite evaluate")) > 0.6
+    assert precision(output_of(outputs, "cocite evaluate")) > 0.6
     assert list(Path("site/related").iterdir())
 
 
-def test_notes(typed: Callable[..., dict[str, str]]) -> None:
-    said = typed("notes.md", made.notes)
-    assert len(said) == 8
-    assert "13 Markdown notes; 38 links between them" in one(said, "cocite ingest vault")
+def test_notes(run_page: Callable[..., dict[str, str]]) -> None:
+    outputs = run_page("notes.md", made.notes)
+    assert len(outputs) == 8
+    assert "13 Markdown notes; 38 links between them" in output_of(outputs, "cocite ingest vault")
     assert "Home\tbroken\tGone\t\n" in Path("links.tsv").read_text()
     birds = {f"birds/{name.replace('_', ' ')}" for name in made.BIRDS}
     assert set(names("vault.index", "birds/Gray heron", 5)) <= birds
-    assert "birds/" in one(said, "cocite related vault --draft")
-    assert "trees/" not in one(said, "cocite related vault.index --draft")
-    assert "by tag" in said['cocite related vault "Gray heron" -k 5 --tags']
+    assert "birds/" in output_of(outputs, "cocite related vault --draft")
+    assert "trees/" not in output_of(outputs, "cocite related vault.index --draft")
+    assert "by tag" in outputs['cocite related vault "Gray heron" -k 5 --tags']
 
 
-def test_wiki(typed: Callable[..., dict[str, str]]) -> None:
-    said = typed("wiki.md", made.wiki)
-    assert len(said) == 13
-    assert "redirects" in one(said, "cocite ingest")
+def test_wiki(run_page: Callable[..., dict[str, str]]) -> None:
+    outputs = run_page("wiki.md", made.wiki)
+    assert len(outputs) == 13
+    assert "redirects" in output_of(outputs, "cocite ingest")
     assert "No_such_tree" in Path("red.tsv").read_text()
     assert set(names("wiki.index", "Gray_heron", 5)) == {*made.BIRDS} - {"Gray_heron"}
     assert set(names("tuned.index", "Gray_heron", 3)) <= {*made.BIRDS}
     index = open_index("wiki.index")
     far = index.similarity("Gray_heron", "Oak").score
     assert far < index.related("Gray_heron", 3)[2].score
-    assert precision(one(said, "cocite evaluate")) > 0.8
+    assert precision(output_of(outputs, "cocite evaluate")) > 0.8
 
 
-def test_citations(typed: Callable[..., dict[str, str]]) -> None:
-    said = typed("citations.md", made.citations)
-    assert len(said) == 17
-    assert "On songs" in one(said, "cocite related works")
-    cited, made_of = cocite.Graph.open("papers.graph"), cocite.Graph.open("openalex.graph")
-    assert (made_of.edges, made_of.nodes) == (cited.edges, 120)
-    shown = one(said, "cocite related citations.tsv")
+def test_citations(run_page: Callable[..., dict[str, str]]) -> None:
+    outputs = run_page("citations.md", made.citations)
+    assert len(outputs) == 17
+    assert "On songs" in output_of(outputs, "cocite related works")
+    cited, openalex = cocite.Graph.open("papers.graph"), cocite.Graph.open("openalex.graph")
+    assert (openalex.edges, openalex.nodes) == (cited.edges, 120)
+    shown = output_of(outputs, "cocite related citations.tsv")
     assert "On " in shown
-    assert shown.count("On songs") >= 3  # p031 is one of these
-    assert precision(one(said, "cocite evaluate papers.index")) > 0.6
-    assert "p0" in one(said, "cocite related papers.index --draft")
+    assert shown.count("On songs") >= 3  # p031 is one
+    assert precision(output_of(outputs, "cocite evaluate papers.index")) > 0.6
+    assert "p0" in output_of(outputs, "cocite related papers.index --draft")
 
 
-def test_code(typed: Callable[..., dict[str, str]]) -> None:
-    said = typed("code.md", made.project)
-    assert len(said) == 6
+def test_code(run_page: Callable[..., dict[str, str]]) -> None:
+    outputs = run_page("code.md", made.project)
+    assert len(outputs) == 6
     for line in ("src/app/main.py", "app.db"):
-        assert "src/app/" in one(said, f"cocite related project {line}")
+        assert "src/app/" in output_of(outputs, f"cocite related project {line}")
     graph = cocite.Graph.open("code.graph")
     assert sorted(graph.names)[0] == "logging"
     assert graph.edges == 2 + 1 + 1 + 1 + 1 + 2 + 3
-    assert "quart" in one(said, "cocite related uv.lock")
+    assert "quart" in output_of(outputs, "cocite related uv.lock")
 
 
-def test_triples(typed: Callable[..., dict[str, str]]) -> None:
-    said = typed("triples.md", made.triples)
-    assert len(said) == 4
-    shown = one(said, "cocite related kinds.index")
+def test_triples(run_page: Callable[..., dict[str, str]]) -> None:
+    outputs = run_page("triples.md", made.triples)
+    assert len(outputs) == 4
+    shown = output_of(outputs, "cocite related kinds.index")
     assert all(name.replace("_", " ") in shown for name in made.BIRDS[1:])
     assert cocite.Graph.open("kinds.graph").edges == len([*made.BIRDS, *made.TREES])
 
 
-def test_common_crawl(typed: Callable[..., dict[str, str]]) -> None:
-    said = typed("common-crawl.md", made.hosts)
-    assert len(said) == 11  # info is typed twice
-    assert "museum0.example.org" in one(said, "cocite nodes")
+def test_common_crawl(run_page: Callable[..., dict[str, str]]) -> None:
+    outputs = run_page("common-crawl.md", made.hosts)
+    assert len(outputs) == 11  # info runs twice
+    assert "museum0.example.org" in output_of(outputs, "cocite nodes")
     hits = names("hosts.index", "museum3.example.org", 5)
     assert sum(name.startswith("museum") for name in hits) >= 4
-    mine = names("mine.index", "museum3.example.org", 3)
-    assert all(name.startswith("museum") for name in mine)
-    assert precision(one(said, "cocite evaluate")) > 0.8
+    own = names("mine.index", "museum3.example.org", 3)
+    assert all(name.startswith("museum") for name in own)
+    assert precision(output_of(outputs, "cocite evaluate")) > 0.8
 
 
 def test_networkx(
@@ -160,30 +160,30 @@ def test_networkx(
 ) -> None:
     pytest.importorskip("networkx", reason="needs NetworkX")
     monkeypatch.chdir(tmp_path)
-    called = [f"{letter}{n:02}" for letter in "abc" for n in range(12)]
+    nodes = [f"{letter}{n:02}" for letter in "abc" for n in range(12)]
     links = made.pairs(3, 12, 5, 0.9)
-    Path("edges.txt").write_text("".join(f"{called[a]} {called[b]}\n" for a, b in links))
+    Path("edges.txt").write_text("".join(f"{nodes[a]} {nodes[b]}\n" for a, b in links))
     code = "".join(text for language, text in blocks("networkx.md") if language == "python")
     found: dict[str, Any] = {}
     exec(code, found)
     near = [hit.node[0] for hit in found["index"].related("a03", k=5)]
     assert near.count("a") >= 4
-    assert set(found["nearest"]) == set(called)
+    assert set(found["nearest"]) == set(nodes)
     printed = capsys.readouterr().out
     assert "+-" in printed
     assert "Graph with 36 nodes" in printed
 
 
-def test_assistants(typed: Callable[..., dict[str, str]]) -> None:
-    """What hosts start is a command, and its arguments are ones that it takes."""
+def test_assistants(run_page: Callable[..., dict[str, str]]) -> None:
+    """Hosts start a valid command with valid arguments."""
 
     def links(folder: Path) -> None:
         (folder / "links.tsv").write_text("a\tb\na\tc\n")
 
     from cocite.cli.commands.serve import mcp
 
-    said = typed("assistants.md", links)
-    assert len(said) == 2
+    outputs = run_page("assistants.md", links)
+    assert len(outputs) == 2
     hosts = [json.loads(text) for language, text in blocks("assistants.md") if language == "json"]
     local, remote = (host["mcpServers"]["links"] for host in hosts)
     assert (local["command"], local["args"][0]) == ("cocite", "mcp")
@@ -195,8 +195,8 @@ def test_assistants(typed: Callable[..., dict[str, str]]) -> None:
     assert remote["url"].endswith(f":8081{PATH}")
 
 
-def test_every_page_is_tested() -> None:
-    """Or says nothing to type; that on clicks, docs/bipartite.md, has tests of its own."""
+def test_how_to_pages_have_tests() -> None:
+    """Or has no commands; docs/bipartite.md, on clicks, has its own tests."""
     pages = {path.name for path in FOLDER.glob("*.md")} - {"index.md"}
     tests = {name.removeprefix("test_").replace("_", "-") for name in globals()}
     assert {page.removesuffix(".md") for page in pages} <= tests

@@ -1,6 +1,4 @@
-"""The English of the documents: sentences that can be read at once, American spelling; lines that
-fit an editor.
-"""
+"""The English of the documents: short sentences, American spelling; lines that fit an editor."""
 
 import re
 import subprocess
@@ -11,12 +9,12 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-MEAN, LONGEST = 18, 40
-"""Words of a sentence: on average on a page, and at most."""
+MEAN_WORDS, MOST_WORDS = 18, 40
+"""Words per sentence: mean of a page, and maximum."""
 BLOCKS = re.compile(r"^ *(`{3,}).*?^ *\1|<!--.*?-->", re.M | re.S)
 LINES = re.compile(r"^\s*(?:[|<#:]|---).*$|^    .*$", re.M)
 SENTENCE = re.compile(r"(?<=[.!?:;])[\")*]* +(?=[A-Z0-9*`\"(\[]|code|cocite)|(?<=;) ")
-WEEDED = re.compile(
+AWKWARD = re.compile(
     r"\b(?:save that|so (?:do|does|did) (?:it|they|this|that)|whoever|whosoever|in the place of"
     r"|hangs? on|by itself alone|which is said|in its turn|that which)\b",
     re.I,
@@ -34,8 +32,8 @@ def documents() -> list[str]:
 
 
 def pages() -> list[str]:
-    apart = ("tests/", "benchmarks/", "CHANGELOG.md", "docs/glossary.md", ".github/")
-    return [name for name in documents() if not name.startswith(apart)]
+    excluded = ("tests/", "benchmarks/", "CHANGELOG.md", "docs/glossary.md", ".github/")
+    return [name for name in documents() if not name.startswith(excluded)]
 
 
 def sentences(text: str) -> Iterator[str]:
@@ -49,37 +47,37 @@ def words(sentence: str) -> int:
     return sum(bool(re.search(r"\w", word)) for word in sentence.split())
 
 
-def test_sentences_are_short() -> None:
-    """In all but the definition of the format, whose formulas count as words."""
+def test_pages_have_short_sentences() -> None:
+    """Except for the format definition, whose formulas count as words."""
     long = list[str]()
     for name in pages():
         if name.endswith("FORMAT.md"):
             continue
         counts = {each: words(each) for each in sentences((ROOT / name).read_text("utf-8"))}
         counts = {each: count for each, count in counts.items() if count}
-        long += [f"{name}: {each}" for each, count in counts.items() if count > LONGEST]
-        if len(counts) > 5 and sum(counts.values()) / len(counts) > MEAN:
+        long += [f"{name}: {each}" for each, count in counts.items() if count > MOST_WORDS]
+        if len(counts) > 5 and sum(counts.values()) / len(counts) > MEAN_WORDS:
             long.append(f"{name}: {sum(counts.values()) / len(counts):.1f} words on average")
     assert long == []
 
 
-def test_no_page_has_what_was_weeded_out() -> None:
+def test_pages_avoid_awkward_phrases() -> None:
     found = [
         f"{name}: {match[0]}: {each}"
         for name in pages()
         for each in sentences((ROOT / name).read_text("utf-8"))
-        for match in WEEDED.finditer(each)
+        for match in AWKWARD.finditer(each)
     ]
     assert found == []
 
 
-def test_docstrings_begin_without_a_stray_quote() -> None:
-    """Four quotes in a row are a docstring that begins with one."""
+def test_docstrings_have_no_stray_quote() -> None:
+    """Four quotes in a row start a docstring with a quote."""
     files = [path for path in (ROOT / "src").rglob("*.py") if '"' * 4 in path.read_text("utf-8")]
     assert files == []
 
 
-def test_spelling_is_american() -> None:
+def test_pages_have_american_spelling() -> None:
     pytest.importorskip("codespell_lib", reason="codespell is not installed")
     done = subprocess.run(
         [
@@ -97,24 +95,26 @@ def test_spelling_is_american() -> None:
         check=False,
     )
     quoted = [line for line in done.stdout.splitlines() if "normalised" not in line]
-    assert quoted == []  # a key of a stored table is spelled so
+    assert quoted == []  # the spelling of a stored key
 
 
 WIDTH = 100
-SET = re.compile(r"^ *(`{3,}).*?^ *\1|<!--(?: \w+: python|.*make ).*?<!-- end[^\n]*", re.M | re.S)
-"""Code, and blocks that commands write."""
-WHOLE = re.compile(r"\]\([^)]*\)|`[^`]*`")
-"""What does not break: addresses and code."""
+VERBATIM = re.compile(
+    r"^ *(`{3,}).*?^ *\1|<!--(?: \w+: python|.*make ).*?<!-- end[^\n]*", re.M | re.S
+)
+"""Code, and generated blocks."""
+UNBREAKABLE = re.compile(r"\]\([^)]*\)|`[^`]*`")
+"""Addresses and code, which do not break."""
 
 
-def test_documents_have_lines_of_100_columns() -> None:
+def test_documents_fit_100_columns() -> None:
     names = [name for name in documents() if name != "CHANGELOG.md"]
     assert len(names) > 30
     wide = [
         f"{name}: {line}"
         for name in names
-        for line in SET.sub("", (ROOT / name).read_text("utf-8")).splitlines()
-        if len(WHOLE.sub("", line)) > WIDTH
+        for line in VERBATIM.sub("", (ROOT / name).read_text("utf-8")).splitlines()
+        if len(UNBREAKABLE.sub("", line)) > WIDTH
         and not line.lstrip().startswith(("|", "<"))
         and not line.startswith("    ")
     ]

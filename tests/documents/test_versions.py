@@ -17,7 +17,7 @@ MAKEFILE = """docs:
 
 
 @pytest.mark.process
-def test_each_release_is_built_by_its_own_sources_once(tmp_path: Path) -> None:
+def test_versions_builds_each_release_once_from_own_sources(tmp_path: Path) -> None:
     project, log = tmp_path / "project", tmp_path / "log"
     project.mkdir()
 
@@ -39,21 +39,21 @@ def test_each_release_is_built_by_its_own_sources_once(tmp_path: Path) -> None:
         git("commit", "-q", "-m", tag)
         git("tag", tag)
     (project / "words").write_text("not released")
-    made = versions()
+    built = versions()
 
-    names = json.loads((made / "versions.json").read_text())
+    names = json.loads((built / "versions.json").read_text())
     assert names == ["v0.10.0", "v0.9.0", "latest"]
-    assert [(made / name / "index.html").read_text() for name in names] == [
+    assert [(built / name / "index.html").read_text() for name in names] == [
         "v0.10.0",
         "v0.9.0",
         "not released",
     ]
-    assert "url=v0.10.0/index.html" in (made / "index.html").read_text()
+    assert "url=v0.10.0/index.html" in (built / "index.html").read_text()
     assert log.read_text().split() == ["built"] * 3
 
     (project / "words").write_text("moved")
     git("commit", "-q", "-a", "-m", "moved")
     git("tag", "-f", "v0.10.0")
     versions()
-    assert (made / "v0.10.0" / "index.html").read_text() == "moved"
+    assert (built / "v0.10.0" / "index.html").read_text() == "moved"
     assert log.read_text().split() == ["built"] * 5  # the working tree and the tag that moved

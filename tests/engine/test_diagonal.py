@@ -1,4 +1,4 @@
-"""The diagonal of linearized SimRank: its certificate, its limits, against dense matrices."""
+"""The diagonal of linearized SimRank: its error bounds and limits, against dense matrices."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ Matrix = NDArray[np.float64]
 
 
 def spread(n: int, edges: Edges) -> Matrix:
-    """Q: row v is even over the in-neighbors of v."""
+    """Q: row v is uniform over the in-neighbors of v."""
     inlinks = exact.dense(n, edges)
     found: Matrix = inlinks / np.maximum(inlinks.sum(axis=1, keepdims=True), 1)
     return found
@@ -43,61 +43,65 @@ def diagonal_of(q: Matrix, decay: float) -> Matrix:
 
 @settings(max_examples=60)
 @given(graphs(), st.sampled_from([0.2, 0.6, 0.85]))
-def test_residual_certified(make_graph: MakeGraph, graph: tuple[int, Edges], decay: float) -> None:
+def test_make_diagonal_bounds_residual(
+    make_graph: MakeGraph, graph: tuple[int, Edges], decay: float
+) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
-    made = make_diagonal(in_links(stored), links_of(stored, "out"), decay)
+    diagonal = make_diagonal(in_links(stored), links_of(stored, "out"), decay)
     q = spread(n, edges)
-    residual = np.diag(linearized(q, made.table[:, 0].astype(float), decay)) - 1
-    assert (residual >= made.low - 1e-12).all()
-    assert (residual <= made.high + 1e-12).all()
-    assert (made.table[:, 0] <= 1).all()
-    assert (made.table[:, 0] >= np.float32(1 - decay)).all()
+    residual = np.diag(linearized(q, diagonal.table[:, 0].astype(float), decay)) - 1
+    assert (residual >= diagonal.low - 1e-12).all()
+    assert (residual <= diagonal.high + 1e-12).all()
+    assert (diagonal.table[:, 0] <= 1).all()
+    assert (diagonal.table[:, 0] >= np.float32(1 - decay)).all()
 
 
 @settings(max_examples=60)
 @given(graphs(), st.sampled_from([0.2, 0.6, 0.85]))
-def test_limits_bound_walks(make_graph: MakeGraph, graph: tuple[int, Edges], decay: float) -> None:
+def test_make_diagonal_limits_bound_walks(
+    make_graph: MakeGraph, graph: tuple[int, Edges], decay: float
+) -> None:
     """limit(l, w) >= max over v of c * mean over in-neighbors a of w of (Q**(l + 1) S')(v, a)."""
     n, edges = graph
     stored = make_graph(edges, range(n))
-    made = make_diagonal(in_links(stored), links_of(stored, "out"), decay)
+    diagonal = make_diagonal(in_links(stored), links_of(stored, "out"), decay)
     q = spread(n, edges)
-    common = linearized(q, made.table[:, 0].astype(float), decay)
+    common = linearized(q, diagonal.table[:, 0].astype(float), decay)
     power = q.copy()
     for level in range(1, LIMITS + 4):
         power = power @ q
         truth = (decay * power @ common @ q.T).max(axis=0)
-        assert (made.table[:, min(level, LIMITS)] >= truth - 1e-12).all()
+        assert (diagonal.table[:, min(level, LIMITS)] >= truth - 1e-12).all()
 
 
 @pytest.fixture
 def graph(make_graph: MakeGraph) -> Graph:
-    """300 nodes, 2,000 links, some hubs: far from all its nodes being alike."""
+    """300 nodes, 2,000 links, and some hubs, so that nodes differ."""
     rng = np.random.default_rng(5)
     edges = np.minimum(rng.integers(0, 300, (2000, 2)), rng.integers(0, 300, (2000, 2)))
     return make_graph(edges.tolist(), range(300))
 
 
-def test_it_is_the_diagonal(graph: Graph) -> None:
-    """A certificate within the target, and a diagonal nearer than what it certifies."""
-    made = make_diagonal(in_links(graph), links_of(graph, "out"), 0.6)
+def test_make_diagonal_is_near_exact_diagonal(graph: Graph) -> None:
+    """The residual is within its target, and the error of the diagonal is smaller."""
+    diagonal = make_diagonal(in_links(graph), links_of(graph, "out"), 0.6)
     edges = [(int(u), v) for v in range(graph.nodes) for u in graph.in_neighbors(v)]
     truth = diagonal_of(spread(graph.nodes, edges), 0.6)
     assert np.abs(truth - 1).max() > 0.3
-    assert -0.01 < made.low <= 0 <= made.high < 0.0125
-    assert np.abs(made.table[:, 0] - truth).max() < 0.01
-    assert np.abs(made.table[:, 0] - truth).mean() < 0.001
+    assert -0.01 < diagonal.low <= 0 <= diagonal.high < 0.0125
+    assert np.abs(diagonal.table[:, 0] - truth).max() < 0.01
+    assert np.abs(diagonal.table[:, 0] - truth).mean() < 0.001
 
 
-def test_threads_change_nothing(graph: Graph) -> None:
+def test_make_diagonal_ignores_thread_count(graph: Graph) -> None:
     ends = in_links(graph), links_of(graph, "out")
     one, three = (make_diagonal(*ends, 0.6, threads=t) for t in (1, 3))
     assert one.table.tobytes() == three.table.tobytes()
     assert (one.low, one.high) == (three.low, three.high)
 
 
-def test_progress_counts_the_nodes_of_every_pass(graph: Graph) -> None:
+def test_make_diagonal_progress_counts_nodes(graph: Graph) -> None:
     calls: list[tuple[int, int, int]] = []
     make_diagonal(
         in_links(graph), links_of(graph, "out"), 0.6, progress=lambda *call: calls.append(call)
@@ -107,23 +111,23 @@ def test_progress_counts_the_nodes_of_every_pass(graph: Graph) -> None:
     assert all(done <= total for _, done, total in calls)
 
 
-def test_too_little_memory_is_said(graph: Graph) -> None:
+def test_diagonal_room_reports_lack_of_memory(graph: Graph) -> None:
     ends = in_links(graph), links_of(graph, "out")
     assert diagonal_room(*ends, Resources(4, 10**9)) == 4
     with pytest.raises(ResourceError, match=r"preparing refined answers for .* takes .* of memory"):
         diagonal_room(*ends, Resources(1, 10_000))
 
 
-def test_a_run_goes_on_from_any_stage(make_graph: MakeGraph) -> None:
+def test_make_diagonal_resumes_from_any_stage(make_graph: MakeGraph) -> None:
     rng = np.random.default_rng(2)
     graph = make_graph(rng.integers(0, 60, (400, 2)).tolist(), range(60))
     ends = in_links(graph), links_of(graph, "out")
     tables: list[NDArray[np.float32]] = []
-    whole = make_diagonal(*ends, 0.6, keep=lambda table: tables.append(table.copy()))
+    full = make_diagonal(*ends, 0.6, keep=lambda table: tables.append(table.copy()))
     assert len(tables) == 4
     for stages, table in enumerate(tables, 1):
-        kept: list[NDArray[np.float32]] = []
-        again = make_diagonal(*ends, 0.6, reached=(stages, table), keep=kept.append)
-        assert len(kept) == 4 - stages
-        assert again.table.tobytes() == whole.table.tobytes()
-        assert (again.low, again.high) == (whole.low, whole.high)
+        later: list[NDArray[np.float32]] = []
+        resumed = make_diagonal(*ends, 0.6, reached=(stages, table), keep=later.append)
+        assert len(later) == 4 - stages
+        assert resumed.table.tobytes() == full.table.tobytes()
+        assert (resumed.low, resumed.high) == (full.low, full.high)

@@ -1,4 +1,4 @@
-"""Min-hashes of rings: those of the sets, uniform, and meeting with the Jaccard coefficient."""
+"""Min-hashes of rings: the samples of a batch do not depend on each other."""
 
 from typing import Any
 
@@ -17,23 +17,22 @@ from tests.oracles.graphs import Edges
 
 N = 24
 LENGTH = 3
-SAMPLES = 16_000
 
 
-def rings_of(graph: Graph, length: int, seed: int, **means: Any) -> HopNeighborhoods:
+def rings_of(graph: Graph, length: int, seed: int, **limits: Any) -> HopNeighborhoods:
     links = in_links(graph)
-    return HopNeighborhoods(links, plan_ring_scan(links, Resources.checked(**means)), length, seed)
+    return HopNeighborhoods(links, plan_ring_scan(links, Resources.checked(**limits)), length, seed)
 
 
 def fingerprints(graph: Graph, samples: int, seed: int = 5, **options: Any) -> NDArray[np.uint32]:
     """uint32[ring, sample, node]"""
-    make = rings_of(graph, LENGTH, seed, **options)
-    found = np.empty((LENGTH, samples, graph.nodes), np.uint32)
+    rings = rings_of(graph, LENGTH, seed, **options)
+    winners = np.empty((LENGTH, samples, graph.nodes), np.uint32)
     for low in range(0, samples, 16):
         batch = range(low, min(low + 16, samples))
-        for ring in make(batch):
-            found[ring.step - 1, low : batch.stop] = ring.winners()
-    return found
+        for ring in rings(batch):
+            winners[ring.step - 1, low : batch.stop] = ring.winners()
+    return winners
 
 
 @pytest.fixture(scope="module")
@@ -49,41 +48,27 @@ def graph(make_graph: MakeGraph, edges: Edges) -> Graph:
     return make_graph(edges, range(N))
 
 
-def test_samples_do_not_depend_on_who_is_made_with_them(graph: Graph) -> None:
+def test_hop_neighborhoods_ignore_other_samples_in_batch(graph: Graph) -> None:
     together = fingerprints(graph, 40)
-    make = rings_of(graph, LENGTH, 5, threads=2)
+    rings = rings_of(graph, LENGTH, 5, threads=2)
     for samples in ([7], [39, 0, 7], range(24, 40)):
-        for ring in make(samples):
+        for ring in rings(samples):
             assert (ring.winners() == together[ring.step - 1, list(samples)]).all()
     for options in ({"threads": 1}, {"threads": 2, "blocks": 3}, {"blocks": 1}):
         assert (fingerprints(graph, 40, **options) == together).all()
     assert (fingerprints(graph, 40, seed=6) != together).any()
 
 
-def test_blocks_are_used_where_they_are_asked_for(graph: Graph) -> None:
+def test_plan_ring_scan_uses_blocks_on_request(graph: Graph) -> None:
     links = in_links(graph)
     assert plan_ring_scan(links, Resources.checked()).way is Way.MEMORY
     assert plan_ring_scan(links, Resources.checked(blocks=3)).way is Way.BLOCKS
 
 
-@pytest.fixture(scope="module")
-def drawn(tmp_path_factory: pytest.TempPathFactory, edges: Edges) -> NDArray[np.uint32]:
-    """Many samples."""
-    import cocite
-
-    folder = tmp_path_factory.mktemp("rings")
-    (folder / "links").write_text("".join(f"{a}\t{b}\n" for a, b in edges))
-    (folder / "nodes").write_text("".join(f"{v}\n" for v in range(N)))
-    made = cocite.ingest(
-        folder / "links", folder / "g", nodes=folder / "nodes", delimiter="tab", header="no"
-    )
-    return fingerprints(made, SAMPLES)
-
-
-def test_a_batch_is_16_samples_at_most(graph: Graph) -> None:
-    make = rings_of(graph, 1, 0)
-    (ring,) = make(range(16))
+def test_hop_neighborhoods_take_at_most_16_samples(graph: Graph) -> None:
+    rings = rings_of(graph, 1, 0)
+    (ring,) = rings(range(16))
     assert ring.winners().shape == (16, N)
     for samples in (range(17), range(0)):
         with pytest.raises(UsageError, match=f"{len(samples)} samples; it must have 1 to 16"):
-            next(make(samples))
+            next(rings(samples))

@@ -1,4 +1,4 @@
-"""Scans against their definition, and every way of scanning against every other, to the bit."""
+"""Scans against their definition: every way of scanning is equal to the bit."""
 
 from itertools import pairwise
 from typing import Any
@@ -29,7 +29,7 @@ MOST = {name: max(lanes) for name, lanes in DTYPES.items()}
 
 
 def values(shape: tuple[int, ...], dtype: str, seed: int) -> NDArray[Any]:
-    """All bits in use: sums of floats depend on their order, those of integers overflow."""
+    """Values that use all bits: float sums depend on their order, integer sums overflow."""
     rng = np.random.default_rng(seed)
     if dtype == "uint32":
         return rng.integers(0, 2**32, shape, np.uint32)
@@ -41,8 +41,8 @@ def same(a: NDArray[Any], b: NDArray[Any]) -> bool:
     return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
 
 
-def scan_of(links: Links, lanes: int = 1, dtype: Any = np.float64, **means: Any) -> Scan:
-    plan = plan_scan(links, Resources.checked(**means), lanes=lanes, dtype=dtype)
+def scan_of(links: Links, lanes: int = 1, dtype: Any = np.float64, **limits: Any) -> Scan:
+    plan = plan_scan(links, Resources.checked(**limits), lanes=lanes, dtype=dtype)
     return Scan(links, plan)
 
 
@@ -50,15 +50,15 @@ def neighbors_of(graph: Graph) -> list[list[int]]:
     return [graph.in_neighbors(v).tolist() for v in range(graph.nodes)]
 
 
-def conductor(links: Links, cuts: list[int], lanes: int, dtype: str) -> BlocksScan:
-    """Partitions of these links, which exchange all values by pickles."""
+def blocks_scan(links: Links, cuts: list[int], lanes: int, dtype: str) -> BlocksScan:
+    """Partitions of these links that exchange all values by pickles."""
     arguments = []
     for first, last in pairwise(cuts):
         begin, end = (int(links.offsets[node]) for node in (first, last))
         offsets = links.offsets[first : last + 1] - np.uint64(begin)
         offsets.flags.writeable = False
-        own = offsets, links.neighbors[begin:end], first
-        arguments.append((*own, np.array(cuts, np.uint32), lanes, dtype))
+        partition = offsets, links.neighbors[begin:end], first
+        arguments.append((*partition, np.array(cuts, np.uint32), lanes, dtype))
     return BlocksScan(Posted(ScanBlock, arguments), links.nodes)
 
 
@@ -74,7 +74,7 @@ def conductor(links: Links, cuts: list[int], lanes: int, dtype: str) -> BlocksSc
     st.lists(st.integers(1, 29), max_size=5),
     st.integers(0, 99),
 )
-def test_a_scan_is_what_its_definition_says_in_all_forms(
+def test_scan_and_blocks_scan_equal_definition(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     dtype: str,
@@ -86,18 +86,18 @@ def test_a_scan_is_what_its_definition_says_in_all_forms(
     cuts: list[int],
     seed: int,
 ) -> None:
-    """Two scans, as in partitions the second begins with messages of the first."""
+    """Two scans: in partitions, the second begins with messages of the first."""
     n, edges = graph
     lanes = min(lanes, MOST[dtype])
     links = in_links(make_graph(edges, range(n)))
     scan = scan_of(links, lanes=lanes, dtype=dtype, blocks=blocks, threads=threads)
     assert scan.plan.way is (Way.MEMORY if blocks is None else Way.BLOCKS)
     x = values(scan.shape, dtype, seed)
-    other = values(scan.shape, dtype, seed + 1)
-    truth = exact.scan(in_neighbors(n, edges), x, fold.value, other)
-    assert same(scan(x, fold, start=other), truth)
+    initial = values(scan.shape, dtype, seed + 1)
+    truth = exact.scan(in_neighbors(n, edges), x, fold.value, initial)
+    assert same(scan(x, fold, start=initial), truth)
     bounds = [0, *sorted({cut for cut in cuts if cut < n}), n]
-    parts = conductor(links, bounds, lanes, dtype)
+    parts = blocks_scan(links, bounds, lanes, dtype)
     parts.begin("begin", [(x[a:b],) for a, b in pairwise(bounds)])
     with np.errstate(over="ignore", invalid="ignore"):
         for _ in range(2):
@@ -112,17 +112,17 @@ def test_a_scan_is_what_its_definition_says_in_all_forms(
     assert parts.traffic.steps == 2
 
 
-def test_a_value_is_sent_once_to_each_partition_that_reads_it(make_graph: MakeGraph) -> None:
+def test_blocks_scan_sends_value_once_to_each_reader(make_graph: MakeGraph) -> None:
     edges = [(0, 2), (0, 3), (1, 3), (0, 4), (5, 4), (4, 0), (4, 5)]
     graph = make_graph(edges, range(6))
     names = [int(graph.names.name(node)) for node in range(6)]
     ends = [(names.index(a), names.index(b)) for a, b in edges]
-    read = {(a, b // 2) for a, b in ends if a // 2 != b // 2}
-    for cuts, sent in (([0, 2, 4, 6], 8 * len(read)), ([0, 6], 0)):
-        parts = conductor(in_links(graph), cuts, 2, "uint32")
+    readers = {(a, b // 2) for a, b in ends if a // 2 != b // 2}
+    for cuts, expected in (([0, 2, 4, 6], 8 * len(readers)), ([0, 6], 0)):
+        parts = blocks_scan(in_links(graph), cuts, 2, "uint32")
         parts.begin("begin", [(np.zeros((b - a, 2), np.uint32),) for a, b in pairwise(cuts)])
-        assert parts.traffic.values == sent
-    assert read
+        assert parts.traffic.values == expected
+    assert readers
 
 
 NODES = 3000
@@ -130,7 +130,7 @@ NODES = 3000
 
 @pytest.fixture(scope="module")
 def web(tmp_path_factory: pytest.TempPathFactory) -> Graph:
-    """With hubs, nodes without in-links, and strips and windows of which it takes many."""
+    """A graph with hubs and nodes without in-links, large enough for many strips and windows."""
     folder = tmp_path_factory.mktemp("scan")
     rng = np.random.default_rng(6)
     targets = np.minimum(rng.zipf(1.4, 40_000), NODES + 500) * 7 % NODES
@@ -157,15 +157,15 @@ RUNS = [
 
 @pytest.mark.parametrize("dtype", sorted(DTYPES))
 @pytest.mark.parametrize("fold", list(Fold))
-def test_blocks_threads_and_budgets_do_not_change_a_bit(
+def test_scan_ignores_blocks_threads_and_memory(
     web: Graph, monkeypatch: pytest.MonkeyPatch, dtype: str, fold: Fold
 ) -> None:
     monkeypatch.setattr(scan_plan, "LEAST_SHARE", 2000)
     for lanes in (1, MOST[dtype]):
-        whole = scan_of(in_links(web), lanes=lanes, dtype=dtype, threads=1)
-        x, start = (values(whole.shape, dtype, seed) for seed in (3, 4))
+        default = scan_of(in_links(web), lanes=lanes, dtype=dtype, threads=1)
+        x, start = (values(default.shape, dtype, seed) for seed in (3, 4))
         truth = exact.scan(neighbors_of(web), x, fold.value, start)
-        assert same(whole(x, fold, start=start), truth)
+        assert same(default(x, fold, start=start), truth)
         ways = set()
         for threads, memory, blocks in RUNS:
             scan = scan_of(
@@ -182,17 +182,17 @@ def test_blocks_threads_and_budgets_do_not_change_a_bit(
 
 
 @pytest.mark.parametrize("blocks", [None, 3])
-def test_out_may_be_start_and_is_returned(web: Graph, blocks: int | None) -> None:
+def test_scan_out_may_be_start(web: Graph, blocks: int | None) -> None:
     scan = scan_of(in_links(web), lanes=16, dtype=np.uint32, blocks=blocks)
     x = values(scan.shape, "uint32", 1)
-    own = x.copy()
-    found = scan(x, Fold.MIN, start=own, out=own)
-    assert found is own
-    assert same(own, exact.scan(neighbors_of(web), x, "min", x))
+    start = x.copy()
+    found = scan(x, Fold.MIN, start=start, out=start)
+    assert found is start
+    assert same(start, exact.scan(neighbors_of(web), x, "min", x))
 
 
 @pytest.mark.parametrize("blocks", [None, 3])
-def test_what_is_not_a_number_is_passed_over(make_graph: MakeGraph, blocks: int | None) -> None:
+def test_scan_min_and_max_skip_nan(make_graph: MakeGraph, blocks: int | None) -> None:
     scan = scan_of(in_links(make_graph([(0, 2), (1, 2), (0, 1)])), dtype=np.float64, blocks=blocks)
     x = np.array([np.nan, 3.0, 5.0])
     assert scan(x, Fold.MIN).tolist() == [np.inf, np.inf, 3.0]
@@ -208,13 +208,13 @@ def test_what_is_not_a_number_is_passed_over(make_graph: MakeGraph, blocks: int 
         ("float64", (0.0, np.inf, -np.inf)),
     ],
 )
-def test_identities(dtype: str, identities: tuple[float, ...]) -> None:
+def test_fold_identity_for_each_dtype(dtype: str, identities: tuple[float, ...]) -> None:
     found = [fold.identity(dtype) for fold in Fold]
     assert tuple(found) == identities
     assert {value.dtype.name for value in found} == {dtype}
 
 
-def test_too_little_memory_is_an_error_that_says_how_much(web: Graph) -> None:
+def test_plan_scan_reports_needed_memory(web: Graph) -> None:
     with pytest.raises(
         ResourceError,
         match=r"needs 4\.2 MB of memory, with any number of blocks; the limit is 200 kB",

@@ -1,4 +1,4 @@
-"""The walk: samples are those of brute force, and depend on nothing else than they should."""
+"""The walk: samples equal brute force, in any order and in any number of blocks."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from tests.oracles import walks
 from tests.oracles.graphs import Edges, graphs, in_neighbors
 
 PLAIN = [Step.UNIFORM, Step.ARGMIN]
-"""Steps without weights; the others are in test_weighted_walk.py."""
+"""Steps without weights; test_weighted_walk.py has the others."""
 
 
 def assert_sample(found: FingerprintGraph, walked: list[list[int]]) -> None:
@@ -26,7 +26,7 @@ def assert_sample(found: FingerprintGraph, walked: list[list[int]]) -> None:
 
 
 def cuts(nodes: int, blocks: int) -> list[int]:
-    """First nodes of so many blocks, but for the first one."""
+    """The first nodes of all blocks but the first."""
     return sorted(set(np.linspace(0, nodes, blocks + 1)[1:-1].astype(int).tolist()) - {0})
 
 
@@ -40,7 +40,7 @@ def cuts(nodes: int, blocks: int) -> list[int]:
     st.integers(1, 20),
     st.booleans(),
 )
-def test_walker_makes_the_samples_of_brute_force(
+def test_walker_equals_brute_force(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     step: Step,
@@ -50,12 +50,12 @@ def test_walker_makes_the_samples_of_brute_force(
     blocks: int,
     along_out_links: bool,
 ) -> None:
-    """In blocks as in one, along in-links as along those of the graph turned round."""
+    """In any blocks, along in-links or out-links."""
     n, edges = graph
     links = links_of(make_graph(edges, range(n)), "out" if along_out_links else "in")
     walker = Walker(Mover(links, step, seed, cuts(n, blocks)), length)
-    turned = [(b, a) for a, b in edges] if along_out_links else edges
-    walked = walks.paths(in_neighbors(n, turned), step.value, seed, sample, length)
+    edges_walked = [(b, a) for a, b in edges] if along_out_links else edges
+    walked = walks.paths(in_neighbors(n, edges_walked), step.value, seed, sample, length)
     for _ in range(2):
         assert_sample(walker(sample), walked)
         walker(sample + 1)  # a walker can be used again, in any order
@@ -71,13 +71,13 @@ def test_walker_moves_tokens_beyond_one_batch(step: Step) -> None:
 
 
 def test_walker_counts_live_tokens(make_graph: MakeGraph) -> None:
-    """In a star all spokes' walks meet at the hub at once, and the hub's walk has ended."""
+    """In a star all walks of spokes meet at the hub at once, and the walk of the hub has ended."""
     graph = make_graph([("hub", f"spoke{i:02}") for i in range(10)])
     assert Walker(Mover(in_links(graph), Step.UNIFORM, 0), 10)(0).live == (11, 1)
 
 
 @given(graphs(), st.sampled_from(PLAIN), st.integers(0, 1000))
-def test_dendrogram_holds_meeting_times(graph: tuple[int, Edges], step: Step, seed: int) -> None:
+def test_lay_out_keeps_meeting_times(graph: tuple[int, Edges], step: Step, seed: int) -> None:
     neighbors = in_neighbors(*graph)
     n = len(neighbors)
     times = walks.meeting_times(walks.paths(neighbors, step.value, seed, 0, 10))
@@ -86,15 +86,15 @@ def test_dendrogram_holds_meeting_times(graph: tuple[int, Edges], step: Step, se
     position, member = np.empty(n, np.uint32), np.empty(n, np.uint32)
     joined = np.empty(n, np.uint8)
     size = int(trees.lay_out(found.parent, found.label, found.extent, position, member, joined))
-    seated = [v for v in range(n) if position[v] != NOWHERE]
-    assert size == len(seated)
-    assert seated == [u for u in range(n) if (np.delete(times[u], u) != walks.NEVER).any()]
-    assert [int(member[position[v]]) for v in seated] == seated
+    placed = [v for v in range(n) if position[v] != NOWHERE]
+    assert size == len(placed)
+    assert placed == [u for u in range(n) if (np.delete(times[u], u) != walks.NEVER).any()]
+    assert [int(member[position[v]]) for v in placed] == placed
     for u in range(n):
         for v in range(u):
             tau = walks.tau_in_fingerprint_graph(parents, labels, u, v)
             assert tau == times[u, v] == times[v, u]
-            if u not in seated or v not in seated:
+            if u not in placed or v not in placed:
                 assert tau == walks.NEVER
                 continue
             low, high = sorted((int(position[u]), int(position[v])))

@@ -1,4 +1,4 @@
-"""Walks by weight: brute force, blocks, and the probabilities with which they choose and meet."""
+"""Weighted walks: against brute force, in blocks, and their choice and meeting probabilities."""
 
 import math
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite.constants import Step
-from cocite.engine import weights as room
+from cocite.engine import weights as weights_module
 from cocite.engine.walk import Mover, Walker
 from cocite.engine.weights import inverse_degrees, step_weights, telling_weights
 from cocite.errors import UsageError
@@ -36,22 +36,22 @@ def compressed(neighbors: list[list[int]], weights: list[list[float]] | None) ->
 
 @settings(max_examples=150)
 @given(weighted_graphs(), st.sampled_from(BY_WEIGHT), st.integers(0, 2**64 - 1), st.data())
-def test_a_sample_is_that_of_brute_force(
+def test_weighted_walker_equals_brute_force(
     graph: tuple[int, Edges, list[float]], step: Step, seed: int, data: st.DataObject
 ) -> None:
-    """Weights of the links, of the nodes, and both."""
+    """With weights of links, of nodes, and of both."""
     n, edges, given_weights = graph
     neighbors, by_link = in_neighbors(n, edges), in_weights(n, edges, given_weights)
     powers = data.draw(st.lists(st.integers(-9, 9), min_size=n, max_size=n))
     by_node = 2.0 ** np.array(powers)
-    for of_links, of_nodes in ((True, False), (False, True), (True, True)):
-        links = compressed(neighbors, by_link if of_links else None)
+    for use_links, use_nodes in ((True, False), (False, True), (True, True)):
+        links = compressed(neighbors, by_link if use_links else None)
         prepared = step_weights(
-            links, step, node_weights=by_node.astype(np.float32) if of_nodes else None
+            links, step, node_weights=by_node.astype(np.float32) if use_nodes else None
         )
         found = Walker(Mover(links, step, seed, weights=prepared), 6)(4)
         weights = [
-            [(w if of_links else 1) * (float(by_node[u]) if of_nodes else 1) for u, w in row]
+            [(w if use_links else 1) * (float(by_node[u]) if use_nodes else 1) for u, w in row]
             for row in (list(zip(*r, strict=True)) for r in zip(neighbors, by_link, strict=True))
         ]
         assert_sample(found, walks.paths(neighbors, step.value, seed, 4, 6, weights=weights))
@@ -71,7 +71,9 @@ def web() -> tuple[list[list[int]], list[list[float]]]:
 
 
 @pytest.mark.parametrize("step", BY_WEIGHT)
-def test_hubs_as_brute_force(web: tuple[list[list[int]], list[list[float]]], step: Step) -> None:
+def test_weighted_walker_equals_brute_force_at_hubs(
+    web: tuple[list[list[int]], list[list[float]]], step: Step
+) -> None:
     neighbors, weights = web
     assert max(map(len, neighbors)) > 200
     found = Walker(Mover(compressed(neighbors, weights), step, 7), 4)(1)
@@ -80,7 +82,7 @@ def test_hubs_as_brute_force(web: tuple[list[list[int]], list[list[float]]], ste
 
 @pytest.mark.parametrize("step", BY_WEIGHT)
 @pytest.mark.parametrize("blocks", [2, 7, 64])
-def test_blocks_and_scratch_do_not_change_a_sample(
+def test_weighted_walker_ignores_blocks_and_scratch(
     web: tuple[list[list[int]], list[list[float]]],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -88,18 +90,20 @@ def test_blocks_and_scratch_do_not_change_a_sample(
     blocks: int,
 ) -> None:
     links = compressed(*web)
-    whole = Walker(Mover(links, step, 3), 8)(2)
-    wanted = whole.parent.copy(), whole.label.copy()
-    monkeypatch.setattr(room, "_PIECE", 1000)
+    plain = Walker(Mover(links, step, 3), 8)(2)
+    expected = plain.parent.copy(), plain.label.copy()
+    monkeypatch.setattr(weights_module, "_PIECE", 1000)
     prepared = step_weights(links, step, scratch=Scratch(tmp_path))
     found = Walker(Mover(links, step, 3, cuts(links.nodes, blocks), weights=prepared), 8)(2)
-    assert (found.parent == wanted[0]).all()
-    assert (found.label == wanted[1]).all()
+    assert (found.parent == expected[0]).all()
+    assert (found.label == expected[1]).all()
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("step", BY_WEIGHT)
-def test_weight_scale_is_idle(web: tuple[list[list[int]], list[list[float]]], step: Step) -> None:
+def test_weighted_walker_ignores_weight_scale(
+    web: tuple[list[list[int]], list[list[float]]], step: Step
+) -> None:
     neighbors, weights = web
     scaled = [[w * 2.0**20 for w in row] for row in weights]
     first = Walker(Mover(compressed(neighbors, weights), step, 0), 5)(0).parent.copy()
@@ -115,10 +119,10 @@ PAIRS = [
 
 
 def chosen(step: Step, x: list[float], y: list[float]) -> np.ndarray:
-    """Where the walks of two nodes with in-links of these weights step to, in SAMPLES samples.
+    """The first steps of two nodes whose in-links have these weights, in SAMPLES samples.
 
-    Nodes 0 to 3 are the in-neighbors, 4 and 5 the two, and each in-neighbor i has a witness,
-    6 + i, with no other in-link: who meets it first stepped to i.
+    Nodes 0 to 3 are the in-neighbors, and 4 and 5 the two nodes. Each in-neighbor i has a witness
+    6 + i with no other in-link: a walk that meets it first stepped to i.
     """
     rows = [[i for i in range(4) if w[i]] for w in (x, y)]
     neighbors: list[list[int]] = [[]] * 4 + rows + [[i] for i in range(4)]
@@ -138,16 +142,20 @@ def chosen(step: Step, x: list[float], y: list[float]) -> np.ndarray:
 @pytest.mark.statistical
 @pytest.mark.parametrize("step", BY_WEIGHT)
 @pytest.mark.parametrize(("x", "y"), PAIRS)
-def test_choice_and_meeting_probabilities(step: Step, x: list[float], y: list[float]) -> None:
+def test_weighted_step_choice_and_meeting_probabilities(
+    step: Step, x: list[float], y: list[float]
+) -> None:
     """Independent draws meet with the sum of products; shared clocks with the probability Jaccard
     coefficient. The tolerance is Bernstein's for indicators, all comparisons of the test together.
     """
     found = chosen(step, x, y)
     p, q = (np.array(w) / sum(w) for w in (x, y))
     comparisons = 9 * len(PAIRS) * len(BY_WEIGHT)
-    for which, wanted in ((0, p), (1, q)):
+    for which, probabilities in ((0, p), (1, q)):
         shares = np.bincount(found[:, which], minlength=4) / SAMPLES
-        assert (np.abs(shares - wanted) <= bernstein(wanted, SAMPLES, 1.0, comparisons)).all()
+        assert (
+            np.abs(shares - probabilities) <= bernstein(probabilities, SAMPLES, 1.0, comparisons)
+        ).all()
     meet = float((found[:, 0] == found[:, 1]).mean())
     truth = float(p @ q)
     if step is Step.CLOCK:
@@ -155,7 +163,7 @@ def test_choice_and_meeting_probabilities(step: Step, x: list[float], y: list[fl
     assert abs(meet - truth) <= bernstein(truth, SAMPLES, 1.0, comparisons)
 
 
-def test_the_probability_jaccard_of_equal_weights_is_the_jaccard_coefficient() -> None:
+def test_probability_jaccard_of_equal_weights_is_jaccard() -> None:
     x, y = np.array([1.0, 1, 1, 0, 0]), np.array([0.0, 1, 1, 1, 1])
     assert exact.probability_jaccard(x, y) == pytest.approx(2 / 5)
     assert exact.probability_jaccard(3 * x, y) == pytest.approx(2 / 5)
@@ -164,39 +172,39 @@ def test_the_probability_jaccard_of_equal_weights_is_the_jaccard_coefficient() -
 
 
 @pytest.mark.statistical
-def test_a_link_from_a_page_that_links_everywhere_tells_less(make_graph: MakeGraph) -> None:
-    """a and b share a hub and a page of their own kind; by 1 / out-degree it decides."""
+def test_inverse_degrees_lower_choice_of_hub(make_graph: MakeGraph) -> None:
+    """a and b share a hub and a small page, which dominates by weights 1 / out-degree."""
     edges = [("hub", f"x{i}") for i in range(98)] + [("hub", "a"), ("hub", "b")]
     graph = make_graph([*edges, ("kin", "a"), ("kin", "b")])
     links = in_links(graph)
-    telling = inverse_degrees(graph.out_degrees)
+    node_weights = inverse_degrees(graph.out_degrees)
     names = {name: graph.names.id(name) for name in ("hub", "kin")}
-    assert telling[names["hub"]] == np.float32(0.01)
-    assert telling[names["kin"]] == np.float32(0.5)
-    prepared = step_weights(links, Step.CLOCK, node_weights=telling)
-    assert prepared.values is telling  # nothing as long as the links is made
+    assert node_weights[names["hub"]] == np.float32(0.01)
+    assert node_weights[names["kin"]] == np.float32(0.5)
+    prepared = step_weights(links, Step.CLOCK, node_weights=node_weights)
+    assert prepared.values is node_weights  # no array of the length of the links
     x0, a = graph.names.id("x0"), graph.names.id("a")
     walker = Walker(Mover(links, Step.CLOCK, 5, weights=prepared), 1)
     to_hub = 0
     for sample in range(5000):
         parent = walker(sample).parent
-        assert parent[graph.names.id("b")] == a  # equal weights at both: they always meet
+        assert parent[graph.names.id("b")] == a  # equal weights, so the walks always meet
         to_hub += int(parent[x0]) == a
     truth = 0.01 / 0.51
     assert abs(to_hub / 5000 - truth) <= bernstein(truth, 5000, 1.0, 1)
 
 
 @pytest.mark.parametrize("piece", [1, 3, 100])
-def test_link_worth_follows_degree(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
-    """In 4 pages: page 0 links to none, page 1 to one, page 2 to two, page 3 to all."""
-    monkeypatch.setattr(room, "_PIECE", piece)
+def test_telling_weights_follow_degree(monkeypatch: pytest.MonkeyPatch, piece: int) -> None:
+    """Of 4 pages, page 0 links to none, page 1 to one, page 2 to two, page 3 to all."""
+    monkeypatch.setattr(weights_module, "_PIECE", piece)
     links = compressed([[1, 2, 3], [2, 3], [3], [3]], None)
     assert telling_weights(links, "rare").tolist() == [1, 1, 0.5, 0.25]
     idf = [math.log(5), math.log(5), math.log(5 / 2), math.log(5 / 4)]
     assert telling_weights(links, "idf").tolist() == pytest.approx(idf, rel=1e-7)
 
 
-def test_out_links_walk_by_their_weights_too(make_graph: MakeGraph) -> None:
+def test_weighted_walker_follows_out_links(make_graph: MakeGraph) -> None:
     edges = [(0, 1, 2.0), (0, 2, 0.5), (3, 1, 4.0), (3, 2, 1.0), (1, 3, 8.0)]
     links = links_of(make_graph(edges, weight_column="3"), "out", weighted=True)
     neighbors = [[1, 2], [3], [], [1, 2]]
@@ -221,13 +229,15 @@ def test_out_links_walk_by_their_weights_too(make_graph: MakeGraph) -> None:
         (np.array([1, np.inf], np.float32), "positive, finite float32 numbers"),
     ],
 )
-def test_weights_that_cannot_be_are_refused(node_weights: np.ndarray | None, message: str) -> None:
+def test_step_weights_refuses_invalid_weights(
+    node_weights: np.ndarray | None, message: str
+) -> None:
     links = compressed([[1], [0]], None)
     with pytest.raises(UsageError, match=message):
         step_weights(links, Step.CLOCK, node_weights=node_weights)
 
 
-def test_products_that_float32_does_not_hold_are_refused() -> None:
+def test_step_weights_refuses_products_beyond_float32() -> None:
     links = compressed([[1], [0]], [[1e25], [1.0]])
     with pytest.raises(UsageError, match="exceed float32"):
         step_weights(links, Step.CLOCK, node_weights=np.array([1, 1e25], np.float32))

@@ -1,4 +1,4 @@
-"""The table of docs/tuning.md is that of the results, and what is said of it holds."""
+"""The table of docs/tuning.md matches the results, and the claims about it hold."""
 
 import json
 from typing import Any
@@ -8,7 +8,7 @@ import pytest
 from benchmarks import tune
 
 
-def test_the_table_is_that_of_the_results() -> None:
+def test_tuning_table_matches_results() -> None:
     text = tune.BLOCK.document.read_text("utf-8")
     results = json.loads(tune.BLOCK.results.read_text("utf-8"))
     assert tune.BLOCK.within(text, results) == text
@@ -22,8 +22,8 @@ def suites() -> list[dict[str, Any]]:
 
 
 def test_coneighbors_agrees_with_labels_better_than_links(suites: list[dict[str, Any]]) -> None:
-    """Closely on two graphs, less on polblogs, and least on web, where all pages of a host look
-    alike by links; better than links by far on three graphs, while on cora both agree closely.
+    """Closely on two graphs, less on polblogs, least on web, where links do not tell the pages of a
+    host apart; far better than links on three graphs, while on cora both agree closely.
     """
     coneighbors, links = (
         {suite["graph"]: tune.agreement(suite["rows"], by) for suite in suites}
@@ -36,18 +36,20 @@ def test_coneighbors_agrees_with_labels_better_than_links(suites: list[dict[str,
     gains = sorted(found[name] - links[name]["spearman"] for name in found)
     assert gains[0] > -0.01
     assert gains[1] > 0.3
-    regrets = [max(each["regret"] for each in of.values()) for of in (coneighbors, links)]
+    regrets = [
+        max(each["regret"] for each in agreements.values()) for agreements in (coneighbors, links)
+    ]
     assert regrets[0] < regrets[1] / 3
 
 
-def test_what_is_ahead_of_the_default_by_less_than_the_margin_may_be_worse(
+def test_tuning_margin_rejects_misleading_leads(
     suites: list[dict[str, Any]],
 ) -> None:
-    """By labels; and nothing is ahead by more. So tuning stays with the default on all four."""
+    """By labels; no lead is larger, so tuning keeps the default on all four graphs."""
     for suite in suites:
-        usual = next(row for row in suite["rows"] if row["name"] == "fusion both")
-        ahead = [row for row in suite["rows"] if row["coneighbors@50"] > usual["coneighbors@50"]]
-        assert any(row["precision@10"] < usual["precision@10"] for row in ahead)
-        assert max(row["coneighbors@50"] for row in ahead) < 1.2 * usual["coneighbors@50"]
+        default = next(row for row in suite["rows"] if row["name"] == "fusion both")
+        ahead = [row for row in suite["rows"] if row["coneighbors@50"] > default["coneighbors@50"]]
+        assert any(row["precision@10"] < default["precision@10"] for row in ahead)
+        assert max(row["coneighbors@50"] for row in ahead) < 1.2 * default["coneighbors@50"]
         assert suite["chosen"]["name"] == "fusion both"
         assert suite["chosen"]["difference"] == [0, 0, 0]

@@ -19,7 +19,7 @@ def count(scores: list[float], relation: list[int], **options: bool) -> tuple[in
     return count_pairs(np.array(scores, float), np.array(relation, np.int8), **options)
 
 
-def test_by_hand() -> None:
+def test_count_pairs_matches_hand_count() -> None:
     # .9 is before the siblings .8 and .5: 2 right. .5 ties with one, and is below .8: 1 wrong.
     scores = [0.9, 0.8, 0.5, 0.5, 0.1]
     relation = [SAME, SIBLING, SAME, SIBLING, OTHER]
@@ -28,19 +28,19 @@ def test_by_hand() -> None:
     assert count(scores, relation, with_query=True) == (4, 1)
 
 
-def test_a_least_similarity_below_0_is_refused() -> None:
+def test_judge_refuses_negative_gamma_least() -> None:
     with pytest.raises(UsageError, match="gamma_least is -1; it must be a number, 0 or more"):
         Judge(np.array([0], np.uint32), gamma_least=-1)
 
 
-def test_perfect_and_reversed_orders_are_the_ends() -> None:
+def test_gamma_reaches_both_ends() -> None:
     scores = np.linspace(1, 0.1, 10)
-    right = np.array([SAME] * 4 + [SIBLING] * 6, np.int8)
-    assert count_pairs(scores, right).gamma == 1
-    assert count_pairs(scores, right[::-1]).gamma == -1
+    best = np.array([SAME] * 4 + [SIBLING] * 6, np.int8)
+    assert count_pairs(scores, best).gamma == 1
+    assert count_pairs(scores, best[::-1]).gamma == -1
 
 
-def test_without_pairs_there_is_no_gamma() -> None:
+def test_gamma_without_pairs_is_nan() -> None:
     assert math.isnan(count_pairs(np.empty(0), np.empty(0, np.int8)).gamma)
     assert math.isnan(count_pairs(np.array([1.0, 1.0]), np.array([SAME, SIBLING], np.int8)).gamma)
     assert count([1.0, 0.5], [SAME, SAME]) == (0, 0)
@@ -70,7 +70,7 @@ def labels_of(paths: quality.Paths) -> Labels:
 
 
 @given(worlds(), st.integers(1, 3), st.integers(2, 6), st.sampled_from([0.0, 0.1, 0.3]))
-def test_both_variants_against_all_triples(
+def test_judge_gamma_matches_all_triples(
     world: tuple[list[list[float]], quality.Paths], depth: int, top: int, least: float
 ) -> None:
     matrix, paths = world
@@ -82,19 +82,19 @@ def test_both_variants_against_all_triples(
     judge = Judge(labels.labeled, familial=labels.collapsed(depth), top=top, gamma_least=least)
     found = judge(ranker)
     queries = sorted(paths)
-    own = found.column("gamma")
-    micro = np.nanmean(own) if not np.isnan(own).all() else math.nan
+    gammas = found.column("gamma")
+    micro = np.nanmean(gammas) if not np.isnan(gammas).all() else math.nan
     expected = quality.micro_gamma(matrix, paths, depth, top, queries, least)
     assert micro == pytest.approx(expected, nan_ok=True)
     macro, pairs = quality.macro_gamma(matrix, paths, depth, queries, least)
-    at = found.titles.index("gamma_macro")
-    assert found.pairs == found.wholes[:, at].sum() == pairs
+    column = found.titles.index("gamma_macro")
+    assert found.pairs == found.wholes[:, column].sum() == pairs
     if pairs:
-        assert found.parts[:, at].sum() / pairs == pytest.approx(macro)
+        assert found.parts[:, column].sum() / pairs == pytest.approx(macro)
 
 
 @given(worlds(), st.integers(1, 3))
-def test_relations_and_counts_against_the_definition(world: Any, depth: int) -> None:
+def test_collapsed_labels_relation_matches_definition(world: Any, depth: int) -> None:
     _, paths = world
     if not paths:
         return
@@ -115,7 +115,7 @@ def test_relations_and_counts_against_the_definition(world: Any, depth: int) -> 
         assert hierarchy.same_count(u) == len(others)
 
 
-def test_the_usual_depth_is_that_of_most_labels() -> None:
+def test_labels_usual_depth_is_most_common() -> None:
     labels = labels_of({0: {PATHS[0], PATHS[4]}, 1: {PATHS[1]}, 2: {PATHS[5]}})
     assert labels.usual_depth == 2
     assert labels.collapsed(2).classes == (("a",), ("a", "x"), ("a", "y"), ("b", "x"), ("b", "z"))

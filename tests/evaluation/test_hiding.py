@@ -1,4 +1,4 @@
-"""Links that are hidden, and the coneighbors that is to be found: against plain sets of pairs."""
+"""Hidden links, and the coneighbors to be found, against plain sets of pairs."""
 
 import math
 from pathlib import Path
@@ -33,44 +33,46 @@ def random_links(nodes: int, count: int, seed: int) -> Links:
     seed=st.integers(0, 50),
     share=st.floats(0.01, 0.5),
 )
-def test_every_page_keeps_a_link_and_a_link_goes_with_the_one_back(
+def test_hide_links_keeps_link_per_page_and_hides_both_ways(
     make_graph: MakeGraph, tmp_path: Path, nodes: int, count: int, seed: int, share: float
 ) -> None:
     graph = make_graph(random_links(nodes, count, seed), keep_self_loops=True)
-    everything = links_in(graph)
-    others = {(a, b) for a, b in everything if a != b}
+    all_links = links_in(graph)
+    loopless = {(a, b) for a, b in all_links if a != b}
     try:
         pairs = hidden_pairs(graph, share, seed)
     except UsageError:
-        degree = {v: sum(v in link for link in others) for v in range(graph.nodes)}
-        for a, b in others:
-            both = 1 + ((b, a) in others)
+        degree = {v: sum(v in link for link in loopless) for v in range(graph.nodes)}
+        for a, b in loopless:
+            both = 1 + ((b, a) in loopless)
             assert min(degree[a], degree[b]) <= both
         return
-    place = tmp_path / f"shown-{len(list(tmp_path.iterdir()))}"
-    shown = hide_links(graph, place, pairs)
+    folder = tmp_path / f"shown-{len(list(tmp_path.iterdir()))}"
+    shown = hide_links(graph, folder, pairs)
     shown.check()
-    left = links_in(shown)
-    assert left < everything
-    assert {(b, a) for a, b in everything - left if (b, a) in everything} <= everything - left
-    for page in {page for link in others for page in link}:
-        assert any(page in link for link in left if link[0] != link[1])
-    wanted = max(1, round(share * len(others)))
-    assert len(everything) - len(left) <= wanted + 1
+    remaining = links_in(shown)
+    assert remaining < all_links
+    assert {
+        (b, a) for a, b in all_links - remaining if (b, a) in all_links
+    } <= all_links - remaining
+    for page in {page for link in loopless for page in link}:
+        assert any(page in link for link in remaining if link[0] != link[1])
+    expected = max(1, round(share * len(loopless)))
+    assert len(all_links) - len(remaining) <= expected + 1
     assert list(shown.names) == list(graph.names)
     assert np.array_equal(
-        shown.out_degrees, [sum(a == v for a, _ in left) for v in range(graph.nodes)]
+        shown.out_degrees, [sum(a == v for a, _ in remaining) for v in range(graph.nodes)]
     )
 
 
-def test_a_share_is_hidden_where_pages_have_many_links(make_graph: MakeGraph) -> None:
+def test_hidden_pairs_match_requested_share(make_graph: MakeGraph) -> None:
     graph = make_graph(random_links(60, 900, 1))
-    others = graph.edges
+    total = graph.edges
     pairs = hidden_pairs(graph, 0.2, 0)
     hidden = Hidden.of(pairs)
     links = links_in(graph)
     count = sum(((int(a), int(b)) in links) + ((int(b), int(a)) in links) for a, b in _ends(hidden))
-    assert abs(count - 0.2 * others) <= 1.5
+    assert abs(count - 0.2 * total) <= 1.5
     assert np.array_equal(pairs, hidden_pairs(graph, 0.2, 0))
     assert not np.array_equal(pairs, hidden_pairs(graph, 0.2, 1))
     assert set(pairs.tolist()) < set(hidden_pairs(graph, 0.4, 0).tolist())
@@ -80,55 +82,57 @@ def _ends(hidden: Hidden) -> list[tuple[int, int]]:
     return list(zip(hidden.low.tolist(), hidden.high.tolist(), strict=True))
 
 
-def test_weights_stay_with_their_links(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_hide_links_keeps_weights(make_graph: MakeGraph, tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     weights = {link: float(rng.integers(1, 9)) for link in random_links(20, 120, 4)}
     graph = make_graph([(a, b, w) for (a, b), w in weights.items()], weight_column=3)
     shown = hide_links(graph, tmp_path / "shown", hidden_pairs(graph, 0.3, 0))
     assert shown.in_weights is not None
-    names, at = list(graph.names), 0
+    names, position = list(graph.names), 0
     for v in range(shown.nodes):
         for u in shown.in_neighbors(v):
-            assert shown.in_weights[at] == weights[int(names[int(u)]), int(names[v])]
-            at += 1
+            assert shown.in_weights[position] == weights[int(names[int(u)]), int(names[v])]
+            position += 1
     assert shown.info().total_weight == pytest.approx(float(shown.in_weights.sum()))
 
 
-def test_a_graph_of_pairs_hides_nothing(make_graph: MakeGraph) -> None:
+def test_hidden_pairs_refuses_graph_of_pairs(make_graph: MakeGraph) -> None:
     graph = make_graph([("a", "b"), ("c", "d"), ("d", "c")])
     with pytest.raises(UsageError, match=r"no link of .* can be hidden: each .* by labels"):
         hidden_pairs(graph, 0.5, 0)
 
 
-def test_coneighbors_is_that_of_plain_sets(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_coneighbor_gain_matches_plain_sets(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(random_links(40, 300, 7))
     pairs = hidden_pairs(graph, 0.2, 0)
     shown, hidden = hide_links(graph, tmp_path / "shown", pairs), Hidden.of(pairs)
     scores = np.random.default_rng(1).random((graph.nodes, graph.nodes))
     ranker = RowRanker(lambda node: scores[node], graph.nodes)
-    court = CoNeighborGain(graph, shown, hidden, hidden.pages, 1 << 30)
-    judged = court(ranker, threads=2)
-    everything, left = links_in(graph), links_in(shown)
-    degree = {v: sum(v == a for a, _ in left) + sum(v == b for _, b in left) for v in range(40)}
+    judge = CoNeighborGain(graph, shown, hidden, hidden.pages, 1 << 30)
+    judged = judge(ranker, threads=2)
+    all_links, remaining = links_in(graph), links_in(shown)
+    degree = {
+        v: sum(v == a for a, _ in remaining) + sum(v == b for _, b in remaining) for v in range(40)
+    }
     gain = {v: 1 / math.sqrt(1 + d) for v, d in degree.items()}
-    seen = []
+    queries = []
     for page in range(graph.nodes):
-        gone = {link for link in everything - left if page in link}
-        coneighbors = {a for a, b in left if (page, b) in gone}
-        coneighbors |= {b for a, b in left if (a, page) in gone}
+        lost = {link for link in all_links - remaining if page in link}
+        coneighbors = {a for a, b in remaining if (page, b) in lost}
+        coneighbors |= {b for a, b in remaining if (a, page) in lost}
         coneighbors -= {page}
         if not coneighbors:
             continue
-        seen.append(page)
-        ends = {a if b == page else b for a, b in gone}
+        queries.append(page)
+        ends = {a if b == page else b for a, b in lost}
         order = sorted((v for v in range(40) if v != page), key=lambda v: -scores[page][v])
-        row = court.queries.tolist().index(page)
+        row = judge.queries.tolist().index(page)
         for k in CUTOFFS:
-            most = sum(sorted((gain[x] for x in coneighbors), reverse=True)[:k])
-            found = sum(gain[x] for x in order[:k] if x in coneighbors) / most
+            best = sum(sorted((gain[x] for x in coneighbors), reverse=True)[:k])
+            found = sum(gain[x] for x in order[:k] if x in coneighbors) / best
             assert judged.column(f"coneighbors@{k}")[row] == pytest.approx(found)
             share = len(ends & set(order[:k])) / min(k, len(ends))
             assert judged.column(f"links@{k}")[row] == pytest.approx(share)
-    assert court.queries.tolist() == seen
-    rows = np.arange(len(seen)) % 2 == 0
-    assert np.array_equal(court.of(rows)(ranker).parts, judged.of(rows).parts)
+    assert judge.queries.tolist() == queries
+    rows = np.arange(len(queries)) % 2 == 0
+    assert np.array_equal(judge.of(rows)(ranker).parts, judged.of(rows).parts)

@@ -1,4 +1,4 @@
-"""What ranks: one contract; indexes with their first samples only; blends; embeddings."""
+"""Rankers: the contract, indexes with only their first samples, blends, embeddings."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -29,22 +29,22 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 def rankers(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ranker]:
     folder = tmp_path_factory.mktemp("rankers")
     index = cocite.build(graph, folder / "i", measure="psimrank", samples=10)
-    some = np.arange(0, 300, 2, dtype=np.uint32)
+    even = np.arange(0, 300, 2, dtype=np.uint32)
     rng = np.random.default_rng(0)
     scores = rng.integers(0, 4, (300, 300)) / 4  # with many ties
     row = RowRanker(lambda node: scores[node], 300)
     return {
         "index": IndexRanker(index),
-        "some": IndexRanker(index, some, decay=0.2),
+        "some": IndexRanker(index, even, decay=0.2),
         "rows": row,
-        "vectors": VectorRanker(rng.normal(size=(300, 5)), some),
+        "vectors": VectorRanker(rng.normal(size=(300, 5)), even),
         "blend": BlendedRanking([IndexRanker(index), row], [1, 0.5]),
         "ranks": BlendedRanking([IndexRanker(index), row], scale=Scale.RANK, depth=20),
     }
 
 
 @pytest.mark.parametrize("name", ["index", "some", "rows", "vectors", "blend", "ranks"])
-def test_the_contract(rankers: dict[str, Ranker], name: str) -> None:
+def test_rankers_return_sorted_unique_nodes(rankers: dict[str, Ranker], name: str) -> None:
     ranker = rankers[name]
     for node in range(0, 300, 37):
         ids, scores = ranker.related(node, 300)
@@ -61,7 +61,7 @@ def test_the_contract(rankers: dict[str, Ranker], name: str) -> None:
         assert best.tolist() == scores[:7].tolist()
 
 
-def test_an_index_says_what_related_says(graph: Graph, tmp_path: Path) -> None:
+def test_index_ranker_equals_related(graph: Graph, tmp_path: Path) -> None:
     index = cocite.build(graph, tmp_path / "i", samples=10, measure="psimrank")
     ids, scores = IndexRanker(index, decay=0.3).related(5, 12)
     hits = index.related(graph.names.name(5), 12, decay=0.3)
@@ -70,7 +70,9 @@ def test_an_index_says_what_related_says(graph: Graph, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("measure", SAMPLED)
-def test_first_samples_are_an_index_of_so_many(graph: Graph, tmp_path: Path, measure: str) -> None:
+def test_with_samples_equals_index_of_fewer_samples(
+    graph: Graph, tmp_path: Path, measure: str
+) -> None:
     whole = cocite.build(
         graph, tmp_path / "whole", measure=measure, samples=20, direction="both", shard=8
     )
@@ -81,14 +83,14 @@ def test_first_samples_are_an_index_of_so_many(graph: Graph, tmp_path: Path, mea
         view = whole.with_samples(samples)
         assert view.samples == samples
         for node in list(graph.names)[::60]:
-            mine, theirs = view.related(node, 50), few.related(node, 50)
-            assert [hit[:2] for hit in mine] == [hit[:2] for hit in theirs]
-            assert repr(mine) == repr(theirs)  # nan errors of a single sample are equal here
+            viewed, built = view.related(node, 50), few.related(node, 50)
+            assert [hit[:2] for hit in viewed] == [hit[:2] for hit in built]
+            assert repr(viewed) == repr(built)  # nan errors of a single sample are equal here
     assert whole.samples == 20
     assert len(whole.scorer.readers[0].part.shards) == 3
 
 
-def test_more_samples_than_there_are_is_refused(graph: Graph, tmp_path: Path) -> None:
+def test_with_samples_refuses_too_many_samples(graph: Graph, tmp_path: Path) -> None:
     index = cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
     with pytest.raises(UsageError, match="samples is 6; the index has 5: choose 1 to 5"):
         index.with_samples(6)
@@ -97,7 +99,7 @@ def test_more_samples_than_there_are_is_refused(graph: Graph, tmp_path: Path) ->
         exact.with_samples(1)
 
 
-def test_threads_change_nothing(rankers: dict[str, Ranker]) -> None:
+def test_judge_is_independent_of_threads(rankers: dict[str, Ranker]) -> None:
     nodes = np.arange(300, dtype=np.uint32)
     labels = Labels(tuple((str(i),) for i in range(7)), nodes, np.arange(300) % 7)
     judge = Judge(nodes, familial=labels.collapsed(), relevance=labels.collapsed())
@@ -106,7 +108,7 @@ def test_threads_change_nothing(rankers: dict[str, Ranker]) -> None:
     assert (one.wholes == three.wholes).all()
 
 
-def test_blends_by_hand() -> None:
+def test_blended_ranking_matches_hand_computation() -> None:
     one = np.array([[0, 4, 2, 0]] * 4, float)
     two = np.array([[0, 0, 1, 1]] * 4, float)
     rankers = [RowRanker(lambda node: one[node], 4), RowRanker(lambda node: two[node], 4)]
@@ -118,7 +120,7 @@ def test_blends_by_hand() -> None:
     assert ranks.scores.tolist() == pytest.approx([1 / 62 + 1 / 61, 1 / 61, 1 / 62])
 
 
-def test_blends_of_what_does_not_fit_are_refused() -> None:
+def test_blended_ranking_refuses_mismatched_rankers() -> None:
     row = RowRanker(lambda node: np.ones(3), 3)
     with pytest.raises(UsageError, match="2 weights"):
         BlendedRanking([row], [1, 2])
@@ -127,8 +129,8 @@ def test_blends_of_what_does_not_fit_are_refused() -> None:
 
 
 @pytest.mark.parametrize("kind", ["spectral", "walks"])
-def test_embeddings_find_communities(kind: str, make_graph: Callable[..., Graph]) -> None:
-    """Two cliques with one link between them: everybody's nearest neighbors are in its own."""
+def test_embed_finds_communities(kind: str, make_graph: Callable[..., Graph]) -> None:
+    """Two cliques with one link between them: nearest neighbors share a clique."""
     pytest.importorskip("sklearn" if kind == "spectral" else "gensim")
     cliques = [
         (a, b) for base in (0, 8) for a in range(base, base + 8) for b in range(base, a) if a != b
@@ -139,35 +141,35 @@ def test_embeddings_find_communities(kind: str, make_graph: Callable[..., Graph]
     assert (vectors == again).all()
     ranker = VectorRanker(vectors)
     ids = graph.names.ids(list(range(16)))
-    clique = {int(i): place // 8 for place, i in enumerate(ids)}
+    clique = {int(i): position // 8 for position, i in enumerate(ids)}
     near = {i: [clique[j] for j in ranker.related(i, 5).ids.tolist()] for i in clique}
-    if kind == "spectral":  # the others are orthogonal, but for what the one link adds
+    if kind == "spectral":  # the other clique is orthogonal, but for the one link
         assert all(set(found) == {clique[i]} for i, found in near.items())
-    else:  # skip-gram of few words is rough; strangers are 8 of 15
-        right = [found.count(clique[i]) / max(1, len(found)) for i, found in near.items()]
-        assert np.mean(right) > 0.75
+    else:  # skip-gram on few words is rough; strangers are 8 of 15
+        shares = [found.count(clique[i]) / max(1, len(found)) for i, found in near.items()]
+        assert np.mean(shares) > 0.75
     assert ranker.related(graph.names.id("alone"), 5).ids.size == 0
 
 
-@pytest.mark.parametrize(("memory", "given_back"), [("1kB", 2), ("1GB", 0)])
-def test_a_large_index_is_given_back_after_each_answer(
+@pytest.mark.parametrize(("memory", "evictions"), [("1kB", 2), ("1GB", 0)])
+def test_index_ranker_evicts_large_index_after_each_query(
     graph: Graph,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     memory: str,
-    given_back: int,
+    evictions: int,
 ) -> None:
-    made = cocite.build(graph, tmp_path / "i", measure="psimrank", samples=10)
+    built = cocite.build(graph, tmp_path / "i", measure="psimrank", samples=10)
     index = cocite.open(tmp_path / "i", memory=memory)
-    ranker, usual = IndexRanker(index), IndexRanker(made)
+    ranker, default = IndexRanker(index), IndexRanker(built)
     calls: list[bool] = []
     evict = type(index.stored.store).evict
 
-    def seen(store: Store) -> None:
+    def counted(store: Store) -> None:
         calls.append(True)
         evict(store)
 
-    monkeypatch.setattr(Store, "evict", seen)
+    monkeypatch.setattr(Store, "evict", counted)
     for node in (5, 6):
-        assert ranker.related(node, 9).ids.tolist() == usual.related(node, 9).ids.tolist()
-    assert len(calls) == given_back
+        assert ranker.related(node, 9).ids.tolist() == default.related(node, 9).ids.tolist()
+    assert len(calls) == evictions

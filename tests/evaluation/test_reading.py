@@ -1,4 +1,4 @@
-"""Labels, texts and tables: as folders, archives, packed, as Parquet; what is wrong is said."""
+"""Labels, texts and tables from folders, archives and Parquet files, and their errors."""
 
 import gzip
 import io
@@ -22,23 +22,23 @@ def graph(make_graph: MakeGraph) -> Graph:
     return make_graph([("U.S._Navy", "Ship"), ("Ship", "100%_Ünï")])
 
 
-@pytest.mark.parametrize(("columns", "said"), [((1, 2), True), ((1, 3), False)])
-def test_labels_that_are_of_one_node_each_are_warned_of(
+@pytest.mark.parametrize(("columns", "warned"), [((1, 2), True), ((1, 3), False)])
+def test_read_labels_warns_about_single_node_labels(
     make_graph: MakeGraph,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     columns: tuple[int, int],
-    said: bool,
+    warned: bool,
 ) -> None:
     graph = make_graph([(i, i + 1) for i in range(20)])
     path = tmp_path / "labels.tsv"
     path.write_text("".join(f"{i}\thost {i}\tkind {i % 2}\n" for i in range(20)))
     read_labels(path, graph.names, columns)
-    told = "20 of its 20 labels have a single node"
-    assert (told in caplog.text, "columns 1 and 2" in caplog.text) == (said, said)
+    message = "20 of its 20 labels have a single node"
+    assert (message in caplog.text, "columns 1 and 2" in caplog.text) == (warned, warned)
 
 
-def test_columns_of_text(tmp_path: Path) -> None:
+def test_read_values_reads_text(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_text('\ufeff# a comment\r\n\r\na\tx y\t1\r\nb\t"q\t2\r\n', "utf-8")
     assert list(read_values(path)) == [("a", "x y"), ("b", '"q')]
@@ -47,14 +47,14 @@ def test_columns_of_text(tmp_path: Path) -> None:
     assert list(read_values(packed)) == [("a", "x, y"), ("b", "z")]
 
 
-def test_columns_of_parquet(tmp_path: Path) -> None:
+def test_read_values_reads_parquet(tmp_path: Path) -> None:
     path = tmp_path / "any name"
     rows = "SELECT 7 AS id, 'x' AS b UNION ALL SELECT 8, 'y' UNION ALL SELECT 9, NULL"
     duckdb.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
     assert sorted(read_values(path)) == [("7", "x"), ("8", "y")]
 
 
-def test_what_is_wrong_with_a_table_is_said(tmp_path: Path) -> None:
+def test_read_values_reports_invalid_table(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_text("# c\na\tb\n\nc\n")
     with pytest.raises(MalformedRow, match=r"t.tsv:4: 1 columns, where 2 are needed: 'c'"):
@@ -67,7 +67,7 @@ def test_what_is_wrong_with_a_table_is_said(tmp_path: Path) -> None:
         list(read_values(cut))
 
 
-def test_labels(tmp_path: Path, graph: Graph) -> None:
+def test_read_labels_splits_paths_and_counts_unknown_nodes(tmp_path: Path, graph: Graph) -> None:
     path = tmp_path / "l.tsv"
     path.write_text("Ship\tsubject.Sea.Ships\nShip\tsubject.War\nnobody\tx\nShip\tsubject.War\n")
     found = read_labels(path, graph.names)
@@ -76,11 +76,11 @@ def test_labels(tmp_path: Path, graph: Graph) -> None:
     assert (found.nodes.size, found.unknown) == (2, 1)
     whole = read_labels(path, graph.names, separator="")
     assert ("subject.War",) in whole.paths
-    with pytest.raises(InputError, match=r"labels no node of the graph\. Its names are 'subject"):
+    with pytest.raises(InputError, match=r"no labels for nodes of the graph\. Its names are 'subj"):
         read_labels(path, graph.names, columns=(2, 1))
 
 
-def test_columns_of_labels_are_named(tmp_path: Path, graph: Graph) -> None:
+def test_read_labels_selects_columns_by_name_or_number(tmp_path: Path, graph: Graph) -> None:
     path = tmp_path / "l.csv"
     path.write_text("id,Topic,Page\n1,sea,Ship\n2,war,U.S._Navy\n")
     for columns in (("page", "topic"), ("Page", "2"), (3, 2)):
@@ -106,7 +106,7 @@ def test_columns_of_labels_are_named(tmp_path: Path, graph: Graph) -> None:
         read_labels(other, graph.names, (1, 3))
 
 
-def test_a_first_row_that_names_a_node_is_no_header(tmp_path: Path, make_graph: MakeGraph) -> None:
+def test_read_labels_header_is_not_node_row(tmp_path: Path, make_graph: MakeGraph) -> None:
     graph = make_graph([("page", "Ship"), ("Ship", "x")])
     path = tmp_path / "l.tsv"
     path.write_text("page\tcategory\nShip\tsea\n")
@@ -115,7 +115,7 @@ def test_a_first_row_that_names_a_node_is_no_header(tmp_path: Path, make_graph: 
     assert read_labels(path, graph.names, header="no").nodes.size == 2
 
 
-def test_bad_rows_of_labels_are_refused_or_counted(tmp_path: Path, graph: Graph) -> None:
+def test_read_labels_bad_rows_are_refused_or_counted(tmp_path: Path, graph: Graph) -> None:
     path = tmp_path / "l.tsv"
     path.write_text("Ship\tsea\nShip\nU.S._Navy\twar\n\tsea\n")
     with pytest.raises(MalformedRow, match=r"l\.tsv:2: 1 columns, where 2 are needed: 'Ship'"):
@@ -129,7 +129,7 @@ def test_bad_rows_of_labels_are_refused_or_counted(tmp_path: Path, graph: Graph)
     assert read_labels(path, graph.names, bad_rows="all").nodes.size == 1
 
 
-def test_labels_in_doubt_are_asked_about(tmp_path: Path, graph: Graph) -> None:
+def test_read_labels_refuses_ambiguous_format(tmp_path: Path, graph: Graph) -> None:
     path = tmp_path / "l"
     path.write_text("Ship sea\nNew York city\n")
     with pytest.raises(UsageError, match="2 to 3 columns separated by blanks, as in 'Ship sea'"):
@@ -146,7 +146,7 @@ def test_labels_in_doubt_are_asked_about(tmp_path: Path, graph: Graph) -> None:
 TEXTS = {"U.S._Navy.txt": "ships", "Ship": "a hull", "100%_Ünï.html": "ü", "stranger.txt": "no"}
 
 
-def packed(path: Path) -> Path:
+def pack(path: Path) -> Path:
     with tarfile.open(path, "w:gz") as archive:
         for name, text in TEXTS.items():
             info = tarfile.TarInfo(f"texts/{name}")
@@ -156,14 +156,14 @@ def packed(path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["folder", "archive", "table"])
-def test_texts(tmp_path: Path, graph: Graph, kind: str) -> None:
+def test_read_texts_reads_folder_archive_and_table(tmp_path: Path, graph: Graph, kind: str) -> None:
     path = tmp_path / "texts"
     if kind == "folder":
         (path / "below").mkdir(parents=True)
         for name, text in TEXTS.items():
             (path / "below" / name).write_text(text, "utf-8")
     elif kind == "archive":
-        path = packed(tmp_path / "texts.tar.gz")
+        path = pack(tmp_path / "texts.tar.gz")
     else:
         path.write_text("".join(f"{name}\t{text}\n" for name, text in TEXTS.items()), "utf-8")
     found = read_texts(path, graph.names)
@@ -174,7 +174,7 @@ def test_texts(tmp_path: Path, graph: Graph, kind: str) -> None:
     }
 
 
-def test_texts_of_nobody_are_refused(tmp_path: Path, graph: Graph) -> None:
+def test_read_texts_refuses_texts_without_nodes(tmp_path: Path, graph: Graph) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "folder" / "x.txt").write_text("x")
     with pytest.raises(InputError, match="contains no text with the name of a node"):

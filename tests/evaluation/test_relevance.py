@@ -1,4 +1,4 @@
-"""Precision, recall, nDCG, content and intervals: by hand; ties, short lists, nothing to find."""
+"""Precision, recall, nDCG, content and intervals: by hand; ties, short lists, no relevant nodes."""
 
 import math
 
@@ -12,7 +12,7 @@ from cocite.evaluation.rankers import Related
 from tests.oracles.quality import filled
 
 
-def test_by_hand() -> None:
+def test_relevance_at_matches_hand_computation() -> None:
     relevant = np.array([True, False, True, False])
     precision, recall, ndcg = relevance_at(relevant, 3, [1, 2, 3, 10])
     assert precision.tolist() == pytest.approx([1, 1 / 2, 2 / 3, 2 / 10])
@@ -23,26 +23,26 @@ def test_by_hand() -> None:
     )
 
 
-def test_the_best_list_scores_one_though_it_is_short() -> None:
+def test_relevance_at_scores_short_perfect_list() -> None:
     found = relevance_at(np.array([True, True]), 2, [5])
     assert found[:, 0].tolist() == pytest.approx([2 / 5, 1, 1])
 
 
 @pytest.mark.parametrize("listed", [[], [3], [3, 1, 6], [6, 5, 4, 3, 2, 1]])
 @pytest.mark.parametrize("alike", [{1, 3}, {2, 4, 5, 6}, {1, 2, 3, 4, 5, 6}])
-def test_filled_metric_is_mean_over_all_orders(listed: list[int], alike: set[int]) -> None:
+def test_relevance_at_filled_is_mean_over_all_orders(listed: list[int], alike: set[int]) -> None:
     others = {1, 2, 3, 4, 5, 6} - set(listed)
     found = relevance_at(np.isin(listed, list(alike)), len(alike), [1, 2, 4, 9], 6)
-    for k, mine in zip([1, 2, 4, 9], found.T, strict=True):
-        assert mine.tolist() == pytest.approx(filled(listed, others, alike, k), rel=1e-12)
+    for k, actual in zip([1, 2, 4, 9], found.T, strict=True):
+        assert actual.tolist() == pytest.approx(filled(listed, others, alike, k), rel=1e-12)
 
 
-def test_with_nothing_to_find_nothing_is_said() -> None:
+def test_relevance_at_without_relevant_nodes_is_nan() -> None:
     assert np.isnan(relevance_at(np.array([False]), 0, [1, 5])).all()
     assert relevance_at(np.empty(0, bool), 4, [2])[:, 0].tolist() == [0, 0, 0]
 
 
-def test_a_query_without_relevant_nodes_is_left_out_of_the_means() -> None:
+def test_judge_skips_queries_without_relevant_nodes() -> None:
     labels = Labels((("a",), ("b",)), np.array([0, 1, 2], np.uint32), np.array([0, 0, 1], np.int64))
     scores = np.array([[0, 2, 1], [1, 0, 2], [1, 1, 0]], float)
     judge = Judge(labels.labeled, relevance=labels.collapsed(), cutoffs=[1])
@@ -53,7 +53,7 @@ def test_a_query_without_relevant_nodes_is_left_out_of_the_means() -> None:
     assert figures["hits"] == (2, 2, 2)
 
 
-def test_content_by_hand() -> None:
+def test_content_matches_hand_computation() -> None:
     pytest.importorskip("sklearn")
     texts = {0: "red apple", 1: "red apple", 2: "blue whale", 3: "red whale"}
     content = Content(texts, 5)
@@ -67,11 +67,11 @@ def test_content_by_hand() -> None:
     assert np.isnan(content.delta(4, np.array([0], np.uint32), 2)).all()
 
 
-def test_intervals_hold_what_they_should() -> None:
-    """95% intervals of the mean of normal values: they miss in some 5% of runs.
+def test_bootstrap_intervals_cover_mean() -> None:
+    """95% intervals of the mean of normal values miss in some 5% of runs.
 
-    Of 200 runs so many miss as a binomial says: 4 to 22 with probability above 0.998, which leaves
-    room for the percentile interval's being a little narrow at 80 values.
+    By the binomial distribution, 4 to 22 of 200 runs miss with probability above 0.998. The bounds
+    leave room for percentile intervals, which are a little narrow at 80 values.
     """
     misses = 0
     for seed in range(200):
@@ -83,14 +83,14 @@ def test_intervals_hold_what_they_should() -> None:
     assert 3 <= misses <= 26
 
 
-def test_resamples_do_not_depend_on_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bootstrap_is_independent_of_batch_size(monkeypatch: pytest.MonkeyPatch) -> None:
     values = np.random.default_rng(0).normal(size=(30, 2))
-    whole = Bootstrap(30, resamples=50, seed=4).sums(values)
+    expected = Bootstrap(30, resamples=50, seed=4).sums(values)
     monkeypatch.setattr("cocite.evaluation.labels._CELLS", 90)
-    assert np.allclose(Bootstrap(30, resamples=50, seed=4).sums(values), whole, rtol=1e-12)
+    assert np.allclose(Bootstrap(30, resamples=50, seed=4).sums(values), expected, rtol=1e-12)
 
 
-def test_a_difference_of_a_ranker_from_itself_is_nothing() -> None:
+def test_differences_of_equal_rankers_are_zero() -> None:
     labels = Labels((("a",),), np.array([0, 1, 2], np.uint32), np.zeros(3, np.int64))
     judge = Judge(labels.labeled, relevance=labels.collapsed())
     found = judge(RowRanker(lambda node: np.ones(3), 3))
@@ -98,7 +98,7 @@ def test_a_difference_of_a_ranker_from_itself_is_nothing() -> None:
     assert set(difference["precision@1"]) == {0.0}
 
 
-class Fixed:
+class FixedRanker:
     """A ranker with one list."""
 
     nodes = 4
@@ -107,17 +107,17 @@ class Fixed:
         return Related(np.array([2, 1], np.uint32)[:k], np.array([0.5, 0.4])[:k])
 
 
-def test_accuracy_by_hand() -> None:
+def test_accuracy_matches_hand_computation() -> None:
     exact = np.array([1, 0.5, 0.5, 0.1])
-    found = accuracy(Fixed(), lambda node: exact, np.array([0], np.uint32), ks=(1, 2, 3))
+    found = accuracy(FixedRanker(), lambda node: exact, np.array([0], np.uint32), ks=(1, 2, 3))
     assert found.mean_error == pytest.approx((0.1 + 0 + 0.1) / 3)
     assert found.largest_error == pytest.approx(0.1)
     assert found.ave_err == pytest.approx(0.2 / 4)
-    # 1 and 2 tie: either is the best one
+    # 1 and 2 tie: either is best
     assert found.precision == pytest.approx({1: 1, 2: 1, 3: 2 / 3})
 
 
-def test_what_ranks_nothing_finds_nothing_wrong() -> None:
+def test_accuracy_of_empty_ranking_has_no_error() -> None:
     zeros = np.zeros(4)
     found = accuracy(
         RowRanker(lambda node: zeros, 4), lambda node: zeros, np.array([1], np.uint32), (2,)

@@ -1,4 +1,4 @@
-"""Studies of answers: figures as tables, the report, the command line, the errors."""
+"""Studies: figures as tables, the report, the command line, the errors."""
 
 import csv
 import html
@@ -45,8 +45,8 @@ def study(web: Path) -> Study:
 
 
 @pytest.mark.parametrize("kind", ["parquet", "csv", "tsv", "jsonl", "arrow"])
-def test_all_figures_are_a_table_too(study: Study, tmp_path: Path, kind: str) -> None:
-    """With the same types whatever the study, so that tables can be put together."""
+def test_study_document_writes_tables(study: Study, tmp_path: Path, kind: str) -> None:
+    """Column types are the same for all studies, so tables can be combined."""
     document = StudyDocument(study)
     path = document.write(tmp_path / f"figures.{kind}")
     assert os.listdir(tmp_path) == [path.name]
@@ -54,19 +54,19 @@ def test_all_figures_are_a_table_too(study: Study, tmp_path: Path, kind: str) ->
         found = pyarrow.ipc.open_file(path).read_all()
     else:
         reader = {"parquet": "read_parquet", "jsonl": "read_json"}.get(kind, "read_csv")
-        more = "" if reader != "read_csv" else ", all_varchar = true"
-        relation = duckdb.sql(f"FROM {reader}('{path}'{more})")
+        options = "" if reader != "read_csv" else ", all_varchar = true"
+        relation = duckdb.sql(f"FROM {reader}('{path}'{options})")
         assert relation is not None
         found = relation.to_arrow_table()
     assert found.column_names == list(TITLES)
     rows = [list(row.values()) for row in found.to_pylist()]
-    wanted = list(long_rows(study.methods))
-    assert len(rows) == len(wanted) > 20
-    for row, expected in zip(rows, wanted, strict=True):
-        words = [str(value) if value not in (None, "") else None for value in expected[:4]]
+    expected_rows = list(long_rows(study.methods))
+    assert len(rows) == len(expected_rows) > 20
+    for row, expected in zip(rows, expected_rows, strict=True):
+        texts = [str(value) if value not in (None, "") else None for value in expected[:4]]
         numbers = [None if v is None or isnan(v) else float(v) for v in expected[4:]]
-        if kind != "jsonl":  # DuckDB finds numbers in it
-            assert row[:4] == words
+        if kind != "jsonl":  # DuckDB infers numbers
+            assert row[:4] == texts
         assert [None if value is None else float(value) for value in row[4:]] == numbers
     if kind in ("parquet", "arrow"):
         types = [str(field.type) for field in found.schema]
@@ -77,7 +77,7 @@ def test_all_figures_are_a_table_too(study: Study, tmp_path: Path, kind: str) ->
         document.write(path)
 
 
-def test_an_ending_that_figures_do_not_have(study: Study, tmp_path: Path) -> None:
+def test_study_document_refuses_unknown_format(study: Study, tmp_path: Path) -> None:
     with pytest.raises(
         UsageError, match=r"a report must end in \.html, and a table .* one of \.parquet"
     ):
@@ -86,7 +86,7 @@ def test_an_ending_that_figures_do_not_have(study: Study, tmp_path: Path) -> Non
         StudyDocument(study).write(tmp_path / "x", kind="npy")
 
 
-def test_report_needs_nothing_else(study: Study, tmp_path: Path) -> None:
+def test_study_document_report_is_self_contained(study: Study, tmp_path: Path) -> None:
     path = StudyDocument(study).write(tmp_path / "new" / "report.html")
     names = {file.name for file in path.parent.iterdir()}
     assert names == {"report.html", "report.md", "report.csv"}
@@ -100,20 +100,22 @@ def test_report_needs_nothing_else(study: Study, tmp_path: Path) -> None:
     assert len(rows) == 1 + len(list(long_rows(study.methods)))
 
 
-def test_a_report_is_not_overwritten_unless_asked(study: Study, tmp_path: Path) -> None:
+def test_study_document_overwrites_only_on_request(study: Study, tmp_path: Path) -> None:
     document = StudyDocument(study)
-    (tmp_path / "r.csv").write_text("mine")
+    (tmp_path / "r.csv").write_text("existing")
     with pytest.raises(cocite.CociteError, match=r"r.csv exists. Choose another output"):
         document.write(tmp_path / "r.html")
-    assert (tmp_path / "r.csv").read_text() == "mine"
+    assert (tmp_path / "r.csv").read_text() == "existing"
     document.write(tmp_path / "r.html", overwrite=True)
-    assert (tmp_path / "r.csv").read_text() != "mine"
+    assert (tmp_path / "r.csv").read_text() != "existing"
 
 
 # -- the command line -----------------------------------------------------------------------------
 
 
-def test_indexes_side_by_side(web: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evaluate_compares_indexes(
+    web: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("COLUMNS", "300")  # the names of indexes are paths, of any length
     command = ["evaluate", str(web / "i"), str(web / "j"), "--labels", str(web / "labels.tsv")]
     command += ["--queries", "30", "--set", "decay=0.3", "--cutoffs", "5"]
@@ -128,14 +130,14 @@ def test_indexes_side_by_side(web: Path, shell: Shell, monkeypatch: pytest.Monke
     assert shell([*command, "--format", "csv"]).out.startswith(",".join(TITLES))
 
 
-def test_a_report_says_where_it_comes_from_and_shows_lists(
+def test_evaluate_report_states_provenance_and_examples(
     web: Path, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(web)
     output = tmp_path / "r.html"
     command = ["evaluate", "i", "j", "--labels", "labels.tsv", "--queries", "30"]
-    typed = [*command, "-o", str(output)]
-    assert "read labels.tsv: tab-separated, no header\n" in shell(typed).err
+    full_command = [*command, "-o", str(output)]
+    assert "read labels.tsv: tab-separated, no header\n" in shell(full_command).err
     page, text = output.read_text("utf-8"), output.with_suffix(".md").read_text("utf-8")
     found = cocite.evaluate("i", "j", labels="labels.tsv", queries=30)
     assert isinstance(found, StudyDocument)
@@ -143,7 +145,7 @@ def test_a_report_says_where_it_comes_from_and_shows_lists(
         "- graph: g",
         f"- cocite: {cocite.__version__}",
         f"- date: {found.study.date}",
-        f"- command: {shlex.join(['cocite', *typed])}",
+        f"- command: {shlex.join(['cocite', *full_command])}",
         "- labels: labels.tsv: tab-separated, no header",
         "Sorted by precision@10, best first.",
     ):
@@ -161,33 +163,36 @@ def test_a_report_says_where_it_comes_from_and_shows_lists(
         listed = [hit.node for hit in index.related(example.name, 10)]
         assert [hit.name for hit in hits] == listed[: len(hits)]
         assert [hit.alike for hit in hits] == [truth[hit.name] == own for hit in hits]
-        assert f"| 1 | {hits[0].name}{' ✓' * bool(hits[0].alike)} |" in text or rows[0] == "j"
+        first = example.hits[rows[0]][0]
+        assert f"| 1 | {first.name}{' ✓' * bool(first.alike)} |" in text
     again = found.to_json()
     assert again["examples"][0]["hits"]["i"][0]["name"] == found.study.examples[0].hits["i"][0].name
     assert (again["graph"], again["cocite"]) == ("g", cocite.__version__)
     assert found.command == "cocite.evaluate('i', 'j', labels='labels.tsv', queries=30)"
-    shell(typed, 1)  # it is not overwritten
+    shell(full_command, 1)  # it is not overwritten
 
 
-def test_lists_that_end_are_judged_as_they_end_and_filled(
+def test_evaluate_judges_short_lists_as_is_and_filled(
     make_graph: MakeGraph, tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Components of three and five nodes, and one that has no link."""
+    """Components of three and five nodes, and an isolated node."""
     links = [(0, 1), (1, 2), (2, 0), (3, 4), (4, 5), (5, 6), (6, 7), (7, 3), (3, 5)]
     graph, classes = make_graph(links, range(9)), "aabaabbab"
     index = cocite.build(graph, tmp_path / "i")
     rows = [f"{node}\t{label}\n" for node, label in enumerate(classes)]
     (tmp_path / "labels.tsv").write_text("".join(rows))
-    wanted: dict[str, list[float]] = {}
+    expected: dict[str, list[float]] = {}
     for query, label in enumerate(classes):
         listed = [int(hit.node) for hit in index.related(str(query), 9)]
         others = set(range(9)) - {query, *listed}
         alike = {node for node in range(9) if classes[node] == label} - {query}
-        ended, full = relevance(listed, alike, 6), filled(listed, others, alike, 6)
-        for kind, mine, more in zip(("precision", "recall", "ndcg"), ended, full, strict=True):
-            wanted.setdefault(f"{kind}@6", []).append(mine)
-            wanted.setdefault(f"filled_{kind}@6", []).append(more)
-    means = {title: np.mean(values) for title, values in wanted.items()}
+        as_is, completed = relevance(listed, alike, 6), filled(listed, others, alike, 6)
+        for kind, plain, extended in zip(
+            ("precision", "recall", "ndcg"), as_is, completed, strict=True
+        ):
+            expected.setdefault(f"{kind}@6", []).append(plain)
+            expected.setdefault(f"filled_{kind}@6", []).append(extended)
+    means = {title: np.mean(values) for title, values in expected.items()}
     assert means["filled_precision@6"] > means["precision@6"] + 0.1
     monkeypatch.setenv("COLUMNS", "300")
     command = ["evaluate", str(tmp_path / "i"), "--labels", str(tmp_path / "labels.tsv")]
@@ -204,7 +209,7 @@ def test_lists_that_end_are_judged_as_they_end_and_filled(
         assert f"<td>{mean:.3f} <small>" in page
 
 
-def test_gamma_takes_a_least_similarity(
+def test_evaluate_gamma_least_drops_pairs(
     make_graph: MakeGraph, tmp_path: Path, shell: Shell
 ) -> None:
     """Two sibling classes of ten pages each, with hubs for both and for one of them."""
@@ -219,13 +224,13 @@ def test_gamma_takes_a_least_similarity(
         figures = json.loads(shell([*command, "--format", "json", *options]).out)["figures"]
         return next(int(row["estimate"]) for row in figures if row["figure"] == "pairs")
 
-    everyone, fewer = pairs(), pairs("--gamma-least", "0.1")
-    assert 0 < fewer < everyone
-    assert pairs("--gamma-least", "0") == everyone
+    total, fewer = pairs(), pairs("--gamma-least", "0.1")
+    assert 0 < fewer < total
+    assert pairs("--gamma-least", "0") == total
 
 
-def test_any_index_name(web: Path, tmp_path: Path, shell: Shell) -> None:
-    """A blend is an index as any other, and a path is a name."""
+def test_evaluate_reports_index_paths(web: Path, tmp_path: Path, shell: Shell) -> None:
+    """A blend is an index like any other; a path is a name."""
     pytest.importorskip("sklearn")
     graph = cocite.Graph.open(web / "g")
     name = "blend:psimrank(direction=in)+cocitation(direction=both)"
@@ -244,7 +249,7 @@ def test_any_index_name(web: Path, tmp_path: Path, shell: Shell) -> None:
         assert f"<h1>{title}</h1>" in page
 
 
-def test_graph_all_measures(web: Path, tmp_path: Path, shell: Shell) -> None:
+def test_evaluate_graph_covers_all_measures(web: Path, tmp_path: Path, shell: Shell) -> None:
     output = tmp_path / "r.html"
     command = ["evaluate", str(web / "g"), "--labels", str(web / "labels.tsv"), "--queries", "10"]
     printed = shell([*command, "--set", "samples=5", "-o", str(output), "--format", "json"])
@@ -263,7 +268,7 @@ def test_graph_all_measures(web: Path, tmp_path: Path, shell: Shell) -> None:
         (["i", "--texts", "blank.tsv"], 1, "the 2 texts have no word of two or more letters"),
         (["i"], 2, "an evaluation needs labels or texts"),
         (["i", "--labels", "g"], 1, "is not a file"),
-        (["i", "--labels", "labels.tsv", "--label-columns", "2,1"], 1, "labels no node"),
+        (["i", "--labels", "labels.tsv", "--label-columns", "2,1"], 1, "has no labels for nodes"),
         (
             ["i", "--labels", "labels.tsv", "--label-columns", "2"],
             2,
@@ -274,7 +279,7 @@ def test_graph_all_measures(web: Path, tmp_path: Path, shell: Shell) -> None:
         (["i", "--labels", "labels.tsv", "-o", "r.pdf"], 2, "a report must end in .html"),
     ],
 )
-def test_errors(
+def test_evaluate_reports_errors(
     web: Path,
     arguments: list[str],
     code: int,
@@ -286,7 +291,7 @@ def test_errors(
     assert message in shell(["evaluate", *arguments], code).err
 
 
-def test_missing_extras_name_the_command(
+def test_evaluate_names_missing_extra(
     web: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
     graph = cocite.Graph.open(web / "g")
@@ -298,7 +303,7 @@ def test_missing_extras_name_the_command(
     shell(["evaluate", str(web / "i"), "--labels", str(web / "labels.tsv"), "--queries", "5"])
 
 
-def test_labels_are_read_as_the_options_say(
+def test_evaluate_applies_label_options(
     tmp_path: Path, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -312,9 +317,9 @@ def test_labels_are_read_as_the_options_say(
     command = ["evaluate", "i", "--labels", "labels", "--label-columns", "page,topic"]
     refused = shell([*command, "--delimiter", "semicolon"], 1).err
     assert "labels:7: 1 columns, where 3 are needed: 'broken'" in refused
-    said = shell([*command, "--bad-rows", "few", "--delimiter", "semicolon"]).err
-    assert "read labels: semicolon-separated, a header ('page', 'topic'; if these" in said
-    assert "left out 1 bad row, such as line 7: 1 columns" in said
+    stderr = shell([*command, "--bad-rows", "few", "--delimiter", "semicolon"]).err
+    assert "read labels: semicolon-separated, a header ('page', 'topic'; if these" in stderr
+    assert "left out 1 bad row, such as line 7: 1 columns" in stderr
     refused = shell([*command, "--bad-rows", "few", "--header", "no"], 2).err
     assert "are column names, but header is no" in refused
     found = cocite.evaluate("i", labels="labels", label_columns=(3, 2), bad_rows="few")

@@ -1,1 +1,1 @@
-"""Graphs and indexes as earlier releases wrote them, kept for ever. See README.md."""
+"""Graphs and indexes as earlier releases wrote them, kept forever. See README.md."""

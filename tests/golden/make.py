@@ -1,7 +1,7 @@
-"""What the golden files are made of: small graphs, an index of every layout, and their answers.
+"""The golden files: small graphs, an index of every layout, and their answers.
 
-``python -m tests.golden.make`` makes the folder of the format that this release writes; once it is
-there it never changes. ``make_all`` makes the same anywhere, so that the tests can compare bytes.
+``python -m tests.golden.make`` writes the folder of this release's format; once written, it never
+changes. ``make_all`` writes the same files anywhere, so that tests can compare bytes.
 """
 
 import json
@@ -18,10 +18,10 @@ from cocite.storage import FORMAT_VERSION
 
 HERE = Path(__file__).parent
 DAY = "2026-11-21"
-_NOON = 1_795_262_400  # of that day
+_NOON = 1_795_262_400  # UTC, of DAY
 
 PAGES = ["hub", "Zebra", "Horse", "Okapi", "Africa", "Zoo", "Lion", "Grass", "Ünïcode", "a b"]
-GNU = "Gnu"  # who came later
+GNU = "Gnu"  # added later
 LINKS = [
     *[(0, page) for page in range(1, 8)],
     (1, 2), (2, 1), (1, 4), (3, 4), (6, 4), (5, 1), (5, 3), (5, 6), (4, 7), (1, 7), (2, 7),
@@ -74,14 +74,14 @@ INDEXES: dict[str, tuple[str, dict[str, Any]]] = {
     "refreshed": ("text", {}),
     "refreshed-minhash": ("text", {"measure": "xjaccard"}),
 }
-"""Name -> the graph, and what the index is built with. What walks has 20 samples."""
+"""Name -> graph and build options. Measures that walk get 20 samples."""
 
 
 def make_all(folder: Path) -> None:
     """Make all graphs and indexes in ``folder``."""
     graphs: dict[str, Graph] = {}
-    for kind, named in NAMES.items():
-        graphs[kind] = _graph(folder, kind, [f"{named(u)}\t{named(v)}" for u, v in LINKS])
+    for kind, to_name in NAMES.items():
+        graphs[kind] = _graph(folder, kind, [f"{to_name(u)}\t{to_name(v)}" for u, v in LINKS])
     rows = [f"{PAGES[u]}\t{PAGES[v]}\t{w}" for (u, v), w in zip(LINKS, WEIGHTS, strict=True)]
     graphs["weighted"] = _graph(folder, "weighted", rows, weight_column=3)
     pages = [*PAGES, GNU]
@@ -95,7 +95,7 @@ def make_all(folder: Path) -> None:
         output = folder / "indexes" / name
         cocite.build(graphs[graph], output, shard=8 if _walks(options) else None, **settings)
         if name.startswith("refreshed"):
-            os.utime(output / "manifest.json", (_NOON, _NOON))  # the day that it was built on
+            os.utime(output / "manifest.json", (_NOON, _NOON))  # the day of the build
             cocite.refresh(output, graphs["later"], fraction=0.25, date=DAY, force=True)
         texts.unlink()
 
@@ -104,9 +104,9 @@ def _graph(folder: Path, name: str, rows: list[str], **options: Any) -> Graph:
     links = folder / f"{name}.tsv"
     links.parent.mkdir(parents=True, exist_ok=True)
     links.write_text("".join(f"{row}\n" for row in rows), "utf-8")
-    made = cocite.ingest(links, folder / "graphs" / name, **options)
+    graph = cocite.ingest(links, folder / "graphs" / name, **options)
     links.unlink()
-    return made
+    return graph
 
 
 def _walks(options: dict[str, Any]) -> bool:
@@ -115,7 +115,7 @@ def _walks(options: dict[str, Any]) -> bool:
 
 
 def answers(index: Index) -> dict[str, Any]:
-    """What an index says of some of its pages; without intervals, which are no matter of files."""
+    """Return the answers for three pages, without intervals, which do not depend on files."""
     names = [index.nodes.name(page) for page in (1, 2, 4)]
     try:
         why = index.why(names[0], names[1], 3)
@@ -132,13 +132,13 @@ def answers(index: Index) -> dict[str, Any]:
 
 
 def main() -> None:
-    """Make the folder of today's format."""
+    """Make the folder of the current format."""
     folder = HERE / f"format-{FORMAT_VERSION}"
     if folder.exists():
         sys.exit(f"{folder} is there: golden files never change. See {HERE / 'README.md'}")
     make_all(folder)
-    found = {name: answers(cocite.open(folder / "indexes" / name)) for name in INDEXES}
-    text = json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    described = {name: answers(cocite.open(folder / "indexes" / name)) for name in INDEXES}
+    text = json.dumps(described, ensure_ascii=False, indent=1) + "\n"
     (folder / "answers.json").write_text(text, "utf-8")
 
 

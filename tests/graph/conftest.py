@@ -1,9 +1,9 @@
-"""What all tests of stored graphs share."""
+"""A fixture that all tests of stored graphs share."""
 
 import pytest
 
 
 @pytest.fixture(autouse=True)
 def every_graph_is_ingested(monkeypatch: pytest.MonkeyPatch) -> None:
-    """How graphs are made is what is tested."""
+    """Make every graph by ``ingest``, which is what these tests test."""
     monkeypatch.setattr("tests.conftest.INGESTED", True)

@@ -1,4 +1,4 @@
-"""Bipartite tables as graphs: who is on which side, what they are called, and their links."""
+"""Bipartite tables as graphs: the nodes of each side, their names, and their links."""
 
 import json
 from pathlib import Path
@@ -26,15 +26,17 @@ KINDS = st.sampled_from(["{}", "a{}", "user:{}", "http://h{0}.org/x", "z{}"])
     pairs=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=30),
     left=KINDS,
     right=KINDS,
-    out=st.tuples(st.sets(st.integers(0, 9), max_size=3), st.sets(st.integers(0, 9), max_size=3)),
+    excluded=st.tuples(
+        st.sets(st.integers(0, 9), max_size=3), st.sets(st.integers(0, 9), max_size=3)
+    ),
     weighted=st.booleans(),
 )
-def test_each_side_has_its_names_and_a_range_of_ids(
+def test_bipartite_sides_have_names_and_id_ranges(
     tmp_path: Path,
     pairs: list[tuple[int, int]],
     left: str,
     right: str,
-    out: tuple[set[int], set[int]],
+    excluded: tuple[set[int], set[int]],
     weighted: bool,
 ) -> None:
     table = [(left.format(a), right.format(b)) for a, b in pairs]
@@ -56,36 +58,45 @@ def test_each_side_has_its_names_and_a_range_of_ids(
     assert graph.store.facts["dropped"]["self_loops"] == 0
     assert [graph.names.id(name) for name in names] == list(range(graph.nodes))
     for prefix in ("user:", "a", "h", ""):
-        begin = [i for i, name in enumerate(names) if name.startswith(prefix)]
-        assert graph.names.with_prefix(prefix).tolist() == begin
+        matching = [i for i, name in enumerate(names) if name.startswith(prefix)]
+        assert graph.names.with_prefix(prefix).tolist() == matching
 
-    gone = [sides.mark + left.format(i) for i in out[0]] + [right.format(i) for i in out[1]]
-    if {*users, *items} - {*gone}:
-        less = cocite.ingest(tmp_path / "t", tmp_path / "a", exclude_nodes=gone, **options)
-        again = cocite.ingest(graph.path, tmp_path / "b", exclude_nodes=gone, overwrite=True)
-        assert content_of(less) == content_of(again)
-        assert less.sides == again.sides
-        assert less.sides is not None
-        assert less.sides.left == len(users - {*gone})
-        assert set(less.names) == (users | items) - {*gone}
+    removed = [sides.mark + left.format(i) for i in excluded[0]] + [
+        right.format(i) for i in excluded[1]
+    ]
+    if {*users, *items} - {*removed}:
+        remaining = cocite.ingest(tmp_path / "t", tmp_path / "a", exclude_nodes=removed, **options)
+        again = cocite.ingest(graph.path, tmp_path / "b", exclude_nodes=removed, overwrite=True)
+        assert content_of(remaining) == content_of(again)
+        assert remaining.sides == again.sides
+        assert remaining.sides is not None
+        assert remaining.sides.left == len(users - {*removed})
+        assert set(remaining.names) == (users | items) - {*removed}
 
 
-def test_objects_in_memory_give_the_same_graph(tmp_path: Path) -> None:
+def test_bipartite_graph_is_equal_for_all_sources(tmp_path: Path) -> None:
     table = [(1, 1), (1, 2), (2, 1), (10, 7)]
     frame = pd.DataFrame(table, columns=["user", "item"])
     frame.to_csv(tmp_path / "t.csv", index=False)
     frame.to_parquet(tmp_path / "t.parquet")
     sources = [tmp_path / "t.csv", tmp_path / "t.parquet", frame, np.array(table)]
-    made = [cocite.ingest(source, bipartite=True) for source in sources]
+    graphs = [cocite.ingest(source, bipartite=True) for source in sources]
     sql = f"select 0, * from '{tmp_path / 't.parquet'}'"
-    made.append(cocite.ingest(sql=sql, columns="user,item", bipartite=True))
-    assert {graph.digest for graph in made} == {made[0].digest}
-    assert list(made[0].names) == ["user:1", "user:10", "user:2", "1", "2", "7"]
-    assert list(made[2].names) == ["user:1", "user:10", "user:2", 1, 2, 7]  # items as they went in
-    assert made[2].names.id(7) == 5
+    graphs.append(cocite.ingest(sql=sql, columns="user,item", bipartite=True))
+    assert {graph.digest for graph in graphs} == {graphs[0].digest}
+    assert list(graphs[0].names) == ["user:1", "user:10", "user:2", "1", "2", "7"]
+    assert list(graphs[2].names) == [
+        "user:1",
+        "user:10",
+        "user:2",
+        1,
+        2,
+        7,
+    ]  # items keep their type
+    assert graphs[2].names.id(7) == 5
 
 
-def test_sides_are_called_as_one_likes() -> None:
+def test_sides_option_names_both_sides() -> None:
     graph = cocite.ingest([("ann", "dune")], sides=("reader", "book"), bipartite=True)
     assert list(graph.names) == ["reader:ann", "dune"]
     titles = {"titles": ["reader", "book"], "mark": "reader:"}
@@ -97,23 +108,23 @@ def test_sides_are_called_as_one_likes() -> None:
         cocite.ingest([("ann", "dune")], sides="user,item")
 
 
-def test_nodes_and_titles_name_both_sides(tmp_path: Path) -> None:
+def test_bipartite_nodes_and_titles_name_both_sides(tmp_path: Path) -> None:
     (tmp_path / "t.tsv").write_text("ann\t1\n")
     (tmp_path / "nodes").write_text("2\nuser:bob\n")
     (tmp_path / "titles.tsv").write_text("name\ttitle\n1\tDune\nuser:ann\tAnn\n")
-    given = {"nodes": tmp_path / "nodes", "titles": tmp_path / "titles.tsv"}
-    graph = cocite.ingest(tmp_path / "t.tsv", tmp_path / "g", bipartite=True, **given, **PLAIN)
+    options = {"nodes": tmp_path / "nodes", "titles": tmp_path / "titles.tsv"}
+    graph = cocite.ingest(tmp_path / "t.tsv", tmp_path / "g", bipartite=True, **options, **PLAIN)
     assert list(graph.names) == ["user:ann", "user:bob", "1", "2"]
     assert graph.titles is not None
     assert graph.titles.of(np.arange(4)) == ["Ann", "", "Dune", ""]
 
 
-def test_a_table_says_which_of_its_columns_is_which() -> None:
+def test_ends_of_finds_user_and_item_columns() -> None:
     assert ends_of(["rating", "item", "user"]) is not None
     assert ends_of(["item_id", "user_id"]) == ends_of(["target", "source"])
 
 
-def test_links_without_direction_and_declared_nodes_are_refused(tmp_path: Path) -> None:
+def test_bipartite_refuses_undirected_links_or_declared_nodes(tmp_path: Path) -> None:
     networkx = pytest.importorskip("networkx")
     with pytest.raises(UsageError, match="cannot be assigned to sides"):
         cocite.ingest(networkx.path_graph(3), bipartite=True)
@@ -137,7 +148,7 @@ def test_links_without_direction_and_declared_nodes_are_refused(tmp_path: Path) 
         ("more", 1),
     ],
 )
-def test_facts_of_another_kind_are_damage(tmp_path: Path, name: str, value: object) -> None:
+def test_graph_reports_damaged_sides(tmp_path: Path, name: str, value: object) -> None:
     path = cocite.ingest([("ann", "dune")], tmp_path / "g", bipartite=True).path
     manifest = Store.open(path, "graph").manifest
     facts = json.loads(json.dumps(manifest.facts))

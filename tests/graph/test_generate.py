@@ -1,4 +1,4 @@
-"""Generated webs: valid, exact, the same whatever the pieces, and web-like."""
+"""Generated webs: valid, of exact size, equal for all piece sizes, and web-like."""
 
 from collections import Counter
 from itertools import pairwise
@@ -20,7 +20,7 @@ WEB: dict[str, Any] = {"nodes": NODES, "links": LINKS, "seed": 3}
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def generated(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of web.graph and topics.tsv."""
     folder = tmp_path_factory.mktemp("made")
     generate_web(folder / "web.graph", labels=folder / "topics.tsv", **WEB)
@@ -28,8 +28,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def graph(made: Path) -> Graph:
-    return Graph.open(made / "web.graph")
+def graph(generated: Path) -> Graph:
+    return Graph.open(generated / "web.graph")
 
 
 def host(name: str) -> str:
@@ -37,7 +37,7 @@ def host(name: str) -> str:
 
 
 def assert_valid(graph: Graph, nodes: int, links: int) -> None:
-    """What every stored graph must be, and exactly the size asked for."""
+    """Check that a stored graph is valid, and of exactly this size."""
     assert (graph.nodes, graph.edges) == (nodes, links)
     offsets = graph.in_offsets.astype(np.int64)
     sources = graph.in_sources.astype(np.int64)
@@ -52,7 +52,7 @@ def assert_valid(graph: Graph, nodes: int, links: int) -> None:
     assert np.array_equal(np.bincount(sources, minlength=nodes), graph.out_degrees)
 
 
-def test_it_is_a_valid_graph_of_the_size_asked_for(graph: Graph) -> None:
+def test_generate_web_makes_valid_graph_of_given_size(graph: Graph) -> None:
     assert_valid(graph, NODES, LINKS)
     info = graph.info()
     assert (info.rows, info.duplicates, info.self_loops, info.bad_rows) == (LINKS, 0, 0, 0)
@@ -65,7 +65,9 @@ def test_it_is_a_valid_graph_of_the_size_asked_for(graph: Graph) -> None:
     share=st.one_of(st.floats(0, 0.05), st.floats(0, 1), st.just(1.0)),
     seed=st.integers(0, 2**64 - 1),
 )
-def test_any_size_is_met_exactly(tmp_path: Path, nodes: int, share: float, seed: int) -> None:
+def test_generate_web_meets_any_size_exactly(
+    tmp_path: Path, nodes: int, share: float, seed: int
+) -> None:
     links = min(int(share * nodes * ((nodes - 1) // 2)), 50_000)
     output = tmp_path / "any.graph"
     size: dict[str, Any] = {"nodes": nodes, "links": links, "seed": seed}
@@ -73,8 +75,8 @@ def test_any_size_is_met_exactly(tmp_path: Path, nodes: int, share: float, seed:
 
 
 @pytest.mark.parametrize("pieces", [{}, {"_PAGES": 37, "_LINKS": 101, "_NAMES": 48, "": 53}])
-def test_equal_arguments_give_equal_bytes_whatever_the_pieces(
-    made: Path,
+def test_generate_web_bytes_ignore_piece_size(
+    generated: Path,
     graph: Graph,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -85,15 +87,15 @@ def test_equal_arguments_give_equal_bytes_whatever_the_pieces(
     again = generate_web(tmp_path / "again", labels=tmp_path / "topics.tsv", **WEB)
     manifest = (graph.path / "manifest.json").read_bytes()
     assert (again.path / "manifest.json").read_bytes() == manifest
-    assert (tmp_path / "topics.tsv").read_bytes() == (made / "topics.tsv").read_bytes()
+    assert (tmp_path / "topics.tsv").read_bytes() == (generated / "topics.tsv").read_bytes()
 
 
-def test_another_seed_makes_another_graph(graph: Graph, tmp_path: Path) -> None:
+def test_generate_web_depends_on_seed(graph: Graph, tmp_path: Path) -> None:
     assert generate_web(tmp_path / "other", **WEB | {"seed": 4}).digest != graph.digest
 
 
-def test_the_model_keeps_its_bytes(graph: Graph) -> None:
-    """If this fails, graphs of the same seed have changed: raise the number in MODEL."""
+def test_generate_web_keeps_bytes_of_model(graph: Graph) -> None:
+    """If this fails, graphs of a seed have changed: raise the number in MODEL."""
     assert graph.store.facts["generated"] == {
         "model": "web 1",
         "seed": 3,
@@ -103,7 +105,7 @@ def test_the_model_keeps_its_bytes(graph: Graph) -> None:
     assert graph.digest == "2d70f0be637c92d0a41dfcf307648a48"
 
 
-def test_names_ascend_and_are_found_both_ways(graph: Graph) -> None:
+def test_generate_web_names_ascend_and_are_found(graph: Graph) -> None:
     names = list(graph.names)
     encoded = [name.encode() for name in names]
     assert all(before < name for before, name in pairwise(encoded))
@@ -114,7 +116,7 @@ def test_names_ascend_and_are_found_both_ways(graph: Graph) -> None:
     assert not graph.store.has("names.by_name")
 
 
-def test_names_can_be_integers(graph: Graph, tmp_path: Path) -> None:
+def test_generate_web_takes_integer_names(graph: Graph, tmp_path: Path) -> None:
     labels = tmp_path / "topics.tsv"
     plain = generate_web(tmp_path / "plain", names="integers", labels=labels, **WEB)
     assert np.array_equal(plain.in_sources, graph.in_sources)
@@ -123,11 +125,11 @@ def test_names_can_be_integers(graph: Graph, tmp_path: Path) -> None:
     assert [row.split("\t")[0] for row in rows] == list(map(str, range(NODES)))
 
 
-def test_labels_cover_every_page_and_form_a_tree(made: Path, graph: Graph) -> None:
-    rows = [row.split("\t") for row in (made / "topics.tsv").read_text().splitlines()]
+def test_generate_web_labels_cover_pages_and_form_tree(generated: Path, graph: Graph) -> None:
+    rows = [row.split("\t") for row in (generated / "topics.tsv").read_text().splitlines()]
     assert [name for name, _ in rows] == list(graph.names)
     topics = {host(name): topic for name, topic in rows}
-    assert all(topics[host(name)] == topic for name, topic in rows)  # a host has one
+    assert all(topics[host(name)] == topic for name, topic in rows)  # each host has one topic
     leaves = Counter(topics.values())
     paths = [leaf.split(".") for leaf in leaves]
     assert {len(path) for path in paths} == {4}
@@ -137,22 +139,22 @@ def test_labels_cover_every_page_and_form_a_tree(made: Path, graph: Graph) -> No
     assert max(leaves.values()) >= 2 * min(leaves.values())
 
 
-def test_sites_of_one_topic_link_to_each_other(made: Path, graph: Graph) -> None:
-    rows = [row.split("\t") for row in (made / "topics.tsv").read_text().splitlines()]
+def test_generate_web_links_sites_of_one_topic(generated: Path, graph: Graph) -> None:
+    rows = [row.split("\t") for row in (generated / "topics.tsv").read_text().splitlines()]
     topic = dict(rows)
     names = list(graph.names)
     shares = []
     for node, name in enumerate(names):
-        linking = [names[source] for source in graph.in_neighbors(node).tolist()]
-        outside = [source for source in linking if host(source) != host(name)]
-        if name.endswith(")/") and outside:
-            shares.append(np.mean([topic[source] == topic[name] for source in outside]))
-    # A tenth begins anywhere, and well linked front pages outgrow topics of seven hosts.
+        sources = [names[source] for source in graph.in_neighbors(node).tolist()]
+        external = [source for source in sources if host(source) != host(name)]
+        if name.endswith(")/") and external:
+            shares.append(np.mean([topic[source] == topic[name] for source in external]))
+    # A tenth of the links starts anywhere, and popular front pages outgrow topics of seven hosts.
     assert len(shares) > 50
     assert np.mean(shares) > 0.35  # 0.17 by chance
 
 
-def test_it_is_web_like(tmp_path: Path) -> None:
+def test_generate_web_is_web_like(tmp_path: Path) -> None:
     graph = generate_web(tmp_path / "like", nodes=50_000, links=500_000, seed=1, names="integers")
     degrees = np.diff(graph.in_offsets).astype(np.int64)
     assert np.median(degrees) == 1
@@ -175,7 +177,7 @@ def test_it_is_web_like(tmp_path: Path) -> None:
         ({"nodes": 2**32}, "nodes is 4,294,967,296; a graph has 1 to 4,294,967,295"),
         ({"nodes": 10.0}, "nodes is 10.0; it must be a whole number"),
         ({"nodes": True}, "nodes is True; it must be a whole number"),
-        ({"links": -1}, "links is -1; a generated graph of 100 nodes has 0 to 4,900. Request"),
+        ({"links": -1}, "links is -1; a generated graph of 100 nodes has 0 to 4,900 links. Re"),
         ({"links": 4901}, "links is 4,901; a generated graph of 100 nodes has 0 to 4,900"),
         ({"links": "5"}, "links is '5'; it must be a whole number"),
         ({"seed": -1}, "seed is -1; it must be 0 to 2**64 - 1"),
@@ -183,7 +185,9 @@ def test_it_is_web_like(tmp_path: Path) -> None:
         ({"names": "urls"}, "names is 'urls'; it must be text or integers"),
     ],
 )
-def test_wrong_arguments_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_generate_web_refuses_invalid_arguments(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
     arguments: dict[str, Any] = {"nodes": 100, "links": 300, "seed": 1} | change
     with pytest.raises(UsageError) as raised:
         generate_web(tmp_path / "g", **arguments)

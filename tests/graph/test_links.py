@@ -1,4 +1,4 @@
-"""Links by their other end: the same links, in any memory, and nothing for a damaged graph."""
+"""Out-links and links either way: equal to the in-links, in any memory; damage is reported."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cocite.errors import Damaged
-from cocite.graph import links as rooms
+from cocite.graph import links as links_module
 from cocite.graph.blocks import Links
 from cocite.graph.links import in_links, links_of, transpose
 from tests.conftest import MakeGraph
@@ -22,7 +22,7 @@ def rows(links: Links) -> list[list[int]]:
 
 
 def compressed(n: int, edges: Edges) -> Links:
-    """In-links with a weight that names its link."""
+    """In-links whose weights identify them."""
     neighbors = in_neighbors(n, edges)
     offsets = np.cumsum([0, *map(len, neighbors)], dtype=np.uint64)
     sources = np.array([u for row in neighbors for u in row], np.uint32)
@@ -36,12 +36,14 @@ def degrees(links: Links) -> np.ndarray:
 
 @pytest.fixture(autouse=True)
 def every_graph_is_ingested() -> None:
-    """Not here: it is there, and what is tested is how its links are turned."""
+    """Override the folder's fixture: ingest is not what these tests test."""
 
 
 @settings(max_examples=30)
 @given(graphs(), st.booleans())
-def test_out_links_exact(make_graph: MakeGraph, graph: tuple[int, Edges], loops: bool) -> None:
+def test_links_of_out_equals_transposed_edges(
+    make_graph: MakeGraph, graph: tuple[int, Edges], loops: bool
+) -> None:
     n, edges = graph
     edges = edges + [(v, v) for v in range(0, n, 2)] if loops else edges
     stored = make_graph(edges, range(n), keep_self_loops=True)
@@ -55,24 +57,26 @@ def test_out_links_exact(make_graph: MakeGraph, graph: tuple[int, Edges], loops:
 
 @settings(max_examples=30)
 @given(graphs(), st.booleans())
-def test_any_rows_are_both(make_graph: MakeGraph, graph: tuple[int, Edges], loops: bool) -> None:
+def test_links_of_any_merges_in_and_out_links(
+    make_graph: MakeGraph, graph: tuple[int, Edges], loops: bool
+) -> None:
     n, edges = graph
     edges = edges + [(v, v) for v in range(0, n, 2)] if loops else edges
     stored = make_graph(edges, range(n), keep_self_loops=True)
     ins, outs = in_neighbors(n, edges), in_neighbors(n, [(b, a) for a, b in edges])
-    wanted = [sorted(a + b) for a, b in zip(ins, outs, strict=True)]
-    assert rows(links_of(stored, "any")) == wanted
+    expected = [sorted(a + b) for a, b in zip(ins, outs, strict=True)]
+    assert rows(links_of(stored, "any")) == expected
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rooms, "_LEAST_BLOCK", 1)
-        patch.setattr(rooms, "_PIECE", 16)
-        cut = links_of(stored, "any", 8 * n + 40)
-    assert rows(cut) == wanted
+        patch.setattr(links_module, "_LEAST_BLOCK", 1)
+        patch.setattr(links_module, "_PIECE", 16)
+        in_pieces = links_of(stored, "any", 8 * n + 40)
+    assert rows(in_pieces) == expected
     assert sorted(stored.path.iterdir()) == sorted(
         stored.path / name for name in [*stored.store.manifest.files, "manifest.json"]
     )
 
 
-def test_taken_either_way_each_link_keeps_its_weight(tmp_path: Path) -> None:
+def test_links_of_any_keeps_weights(tmp_path: Path) -> None:
     import cocite
 
     (tmp_path / "l").write_text("a b 1\nb a 2\nc a 3\na a 4\n")
@@ -95,31 +99,35 @@ def test_taken_either_way_each_link_keeps_its_weight(tmp_path: Path) -> None:
 
 
 @given(graphs(), st.integers(1, 60), st.integers(1, 60))
-def test_double_transpose(tmp_path: Path, graph: tuple[int, Edges], room: int, piece: int) -> None:
+def test_transpose_twice_returns_links(
+    tmp_path: Path, graph: tuple[int, Edges], memory: int, piece: int
+) -> None:
     links = compressed(*graph)
-    whole = transpose(links, degrees(links), 2**40, tmp_path)
-    assert whole.weights is not None
+    at_once = transpose(links, degrees(links), 2**40, tmp_path)
+    assert at_once.weights is not None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rooms, "_LEAST_BLOCK", 1)
-        patch.setattr(rooms, "_PIECE", piece)
-        cut = transpose(links, degrees(links), 8 * links.nodes + piece + room, tmp_path)
-    again = transpose(cut, degrees(cut), 2**40, tmp_path)
-    for one, other in ((whole, cut), (links, again)):
-        assert one.weights is not None
-        assert other.weights is not None
-        assert np.array_equal(one.offsets, other.offsets)
-        assert np.array_equal(one.neighbors, other.neighbors)
-        assert np.array_equal(one.weights, other.weights)
-    sources = np.repeat(np.arange(whole.nodes), np.diff(whole.offsets).astype(np.int64))
-    assert np.array_equal(whole.weights, (1000.0 * sources + whole.neighbors).astype(np.float32))
+        patch.setattr(links_module, "_LEAST_BLOCK", 1)
+        patch.setattr(links_module, "_PIECE", piece)
+        in_pieces = transpose(links, degrees(links), 8 * links.nodes + piece + memory, tmp_path)
+    twice = transpose(in_pieces, degrees(in_pieces), 2**40, tmp_path)
+    for first, second in ((at_once, in_pieces), (links, twice)):
+        assert first.weights is not None
+        assert second.weights is not None
+        assert np.array_equal(first.offsets, second.offsets)
+        assert np.array_equal(first.neighbors, second.neighbors)
+        assert np.array_equal(first.weights, second.weights)
+    sources = np.repeat(np.arange(at_once.nodes), np.diff(at_once.offsets).astype(np.int64))
+    assert np.array_equal(
+        at_once.weights, (1000.0 * sources + at_once.neighbors).astype(np.float32)
+    )
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("change", [[(0, 2), (1, -2)], [(0, -1), (2, 1)], [(0, 1)]])
-def test_out_degrees_that_are_not_those_of_the_links_are_damage(
+def test_links_of_reports_wrong_out_degrees(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, change: list[tuple[int, int]]
 ) -> None:
-    """The counts say where rows begin: wrong ones must not write anywhere else."""
+    """Out-degrees tell where rows begin: wrong ones must not make it write elsewhere."""
     graph = make_graph([(0, 1), (0, 2), (1, 2), (1, 0)])
     wrong = graph.out_degrees.copy()
     for node, by in change:

@@ -1,4 +1,4 @@
-"""Names: by id, by name, by beginning and by likeness."""
+"""Names: by id, by name, by prefix and by similarity."""
 
 import json
 from pathlib import Path
@@ -29,19 +29,21 @@ NAME = st.text(
 SITE = st.builds("http://{}/{}".format, st.sampled_from("ab"), st.text("xyé", max_size=2))
 
 
-def beginning(graph: Graph, prefix: str) -> list[str]:
+def names_with_prefix(graph: Graph, prefix: str) -> list[str]:
     return graph.names.names(graph.names.with_prefix(prefix))
 
 
 @settings(max_examples=30)
 @given(st.sets(st.one_of(NAME, SITE), min_size=1, max_size=40), st.data())
-def test_text_names_return(make_graph: MakeGraph, chosen: set[str], data: st.DataObject) -> None:
+def test_text_names_round_trip(
+    make_graph: MakeGraph, chosen: set[str], data: st.DataObject
+) -> None:
     graph = make_graph([], nodes=[*chosen, "not an integer"])
     names = numbered([*chosen, "not an integer"])
     assert list(graph.names) == names
     assert graph.names.ids(names).tolist() == list(range(len(names)))
     prefix = data.draw(st.one_of(NAME, st.sampled_from(names).map(lambda name: name[:2])))
-    assert beginning(graph, prefix) == [name for name in names if name.startswith(prefix)]
+    assert names_with_prefix(graph, prefix) == [name for name in names if name.startswith(prefix)]
     other = data.draw(NAME)
     assert (other in graph.names) == (other in names)
 
@@ -52,7 +54,7 @@ def test_text_names_return(make_graph: MakeGraph, chosen: set[str], data: st.Dat
     st.booleans(),
     st.one_of(st.integers(0, 40), st.integers(0, 2**66)).map(str),
 )
-def test_integer_names_go_both_ways(values: list[int], dense: bool, text: str) -> None:
+def test_integer_names_round_trip(values: list[int], dense: bool, text: str) -> None:
     if dense:
         values = list(range(len(values)))
     names = IntegerNames(len(values), None if dense else np.array(values, np.uint64))
@@ -60,24 +62,24 @@ def test_integer_names_go_both_ways(values: list[int], dense: bool, text: str) -
     assert list(names) == texts
     assert list(map(names.find, texts)) == list(range(len(values)))
     assert (text in names) == (int(text) in values)
-    wanted = [each for each in texts if each.startswith(text)]
-    assert names.names(names.with_prefix(text)) == wanted
+    expected = [name for name in texts if name.startswith(text)]
+    assert names.names(names.with_prefix(text)) == expected
     assert names.names(names.with_prefix("")) == texts
 
 
 @pytest.mark.parametrize("name", ["007", "", "x", "-1", "1.0", "1 1", "٣", str(2**64), "9" * 5000])
-def test_what_is_no_canonical_integer_is_no_node(name: str) -> None:
+def test_integer_names_refuse_noncanonical_text(name: str) -> None:
     for stored in (None, np.arange(8, dtype=np.uint64)):
         names = IntegerNames(8, stored)
         assert names.find(name) is None
         with pytest.raises(UnknownNode):
             names.id(name)
         assert names.find(" 1") is None
-        assert names.id(" 1") == 1  # blanks at the ends are left out
+        assert names.id(" 1") == 1  # blanks at the ends are ignored
     assert names.find("7") == 7
 
 
-def test_integers_near_an_unknown_one_are_told() -> None:
+def test_integer_names_suggest_nearest() -> None:
     names = IntegerNames(4, np.array([1, 50, 60, 2**64 - 1], np.uint64))
     assert names.suggest("52", 2) == ["50", "60"]
     with pytest.raises(UnknownNode) as caught:
@@ -89,17 +91,17 @@ def test_integers_near_an_unknown_one_are_told() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 15, 16, 17, 31, 32, 33, 64, 65])
-def test_blocks_end_where_they_should(make_graph: MakeGraph, count: int) -> None:
+def test_text_names_round_trip_at_block_ends(make_graph: MakeGraph, count: int) -> None:
     names = [f"node {i:03}" for i in range(count)]
     graph = make_graph([], nodes=names)
     assert list(graph.names) == names
     assert [graph.names.name(i) for i in range(count)] == names
     backwards = np.arange(count)[::-1]
     assert graph.names.names(backwards) == names[::-1]
-    assert beginning(graph, "node") == names
+    assert names_with_prefix(graph, "node") == names
 
 
-def test_names_of_any_length_are_kept(make_graph: MakeGraph) -> None:
+def test_text_names_keep_any_length(make_graph: MakeGraph) -> None:
     lengths = [1, 127, 128, 129, 16_383, 16_384, 65_535]
     names = ["x" * length for length in lengths] + ["x" * 65_534 + "y", "y" * 65_535]
     graph = make_graph([], nodes=names)
@@ -108,15 +110,15 @@ def test_names_of_any_length_are_kept(make_graph: MakeGraph) -> None:
     assert graph.names.find("x" * 65_536) is None
 
 
-def test_beginnings_are_found_where_ids_follow_sites(make_graph: MakeGraph) -> None:
+def test_with_prefix_finds_urls_ordered_by_site(make_graph: MakeGraph) -> None:
     urls = ["http://b.a/", "http://a.b/", "http://z.a/x", "https://a.a/"]
     graph = make_graph([], nodes=urls)
     assert list(graph.names) == ["https://a.a/", "http://b.a/", "http://z.a/x", "http://a.b/"]
-    assert beginning(graph, "http:") == ["http://b.a/", "http://z.a/x", "http://a.b/"]
-    assert beginning(graph, "ftp:") == []
+    assert names_with_prefix(graph, "http:") == ["http://b.a/", "http://z.a/x", "http://a.b/"]
+    assert names_with_prefix(graph, "ftp:") == []
 
 
-def test_an_unknown_name_brings_the_nearest(make_graph: MakeGraph) -> None:
+def test_suggest_finds_nearest_names(make_graph: MakeGraph) -> None:
     graph = make_graph([], nodes=["Zebra", "Zebra crossing", "Zebu", "Giraffe", "Okapi"])
     assert graph.names.suggest("zebar", 2) == ["Zebra", "Zebu"]
     assert graph.names.suggest("Zebra c") == ["Zebra crossing", "Zebra"]
@@ -129,14 +131,18 @@ def test_an_unknown_name_brings_the_nearest(make_graph: MakeGraph) -> None:
     assert graph.names.suggest("\udcff\udcfe") == []
 
 
-def test_matches_are_around_place(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_suggest_beyond_scan_limit_looks_nearby(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     graph = make_graph([], nodes=[f"n{i:02}" for i in range(30)])
-    for each in (module, name_files):
-        monkeypatch.setattr(each, "SCAN_LIMIT", 10)
+    for patched in (module, name_files):
+        monkeypatch.setattr(patched, "SCAN_LIMIT", 10)
     assert graph.names.suggest("n10x", 3) == ["n10", "n11", "n12"]
 
 
-def test_equal_hashes_are_separate(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_find_separates_equal_hashes(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(name_files, "name_hash", len)
     names = ["aa", "b", "bb", "cc", "d"]
     graph = make_graph([], nodes=names)
@@ -144,7 +150,7 @@ def test_equal_hashes_are_separate(make_graph: MakeGraph, monkeypatch: pytest.Mo
     assert graph.names.find("xx") is None
 
 
-def test_ids_that_are_no_nodes_are_refused(make_graph: MakeGraph) -> None:
+def test_name_refuses_invalid_id(make_graph: MakeGraph) -> None:
     for nodes in (["a", "b"], [0, 1], [5, 7]):
         names = make_graph([], nodes=nodes).names
         for node in (-1, 2, 2**32):
@@ -153,20 +159,20 @@ def test_ids_that_are_no_nodes_are_refused(make_graph: MakeGraph) -> None:
         assert names.names(np.array([], np.int64)) == []
 
 
-def test_a_store_that_does_not_name_its_nodes_is_damaged(tmp_path: Path) -> None:
+def test_names_of_reports_missing_names(tmp_path: Path) -> None:
     with pytest.raises(Damaged, match="the manifest has no names"):
         names_of(Store(tmp_path, Manifest("graph", {})))
 
 
-def test_a_name_that_is_there_and_not_found_is_damage(make_graph: MakeGraph) -> None:
+def test_id_reports_damaged_names(make_graph: MakeGraph) -> None:
     graph = make_graph([], nodes=[f"http://s{i}.org/p{i}" for i in range(24)])
     data = np.fromfile(graph.path / "names.data", np.uint8)
-    data[[3, 8]] = data[[8, 3]]  # of the name that begins the others of its block
+    data[[3, 8]] = data[[8, 3]]  # the first name of a block, which prefixes the others
     data.tofile(graph.path / "names.data")
     names = Graph.open(graph.path, verify=False).names
-    wrong = [name for name in names.names(np.arange(24)) if name not in names]
-    assert wrong
-    for name in wrong:
+    lost = [name for name in names.names(np.arange(24)) if name not in names]
+    assert lost
+    for name in lost:
         with pytest.raises(Damaged, match="names"):
             names.id(name)
 
@@ -184,12 +190,12 @@ TITLES = {
     "jargon/O/Okapi.html": "Okapi",
 }
 RANKED = ["jargon/H/hacker.html", "jargon/H/hacker-ethic.html", "jargon/S/samurai.html"]
-"""By *hacker*: the title, where it begins so, a word of it; then within a word."""
+"""The best matches of *hacker*: as the whole title, its beginning, and one of its words."""
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A graph and an index of it; most link to the least good match."""
+    """A graph and its index; most pages link to the worst match."""
     links = [("hub", name) for name in TITLES]
     links += [(f"p{i}", "jargon/W/whacker.html") for i in range(5)]
     graph = cocite.ingest(links, tmp_path / "g", titles=TITLES)
@@ -197,25 +203,25 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_better_matches_come_first_and_of_equals_those_that_more_link_to(folder: Path) -> None:
+def test_resolver_ranks_matches_by_quality_and_in_links(folder: Path) -> None:
     names = cocite.open(folder / "i").nodes
     found = Resolver(names).matches("hacker")
     assert names.names(found.ids) == [*RANKED, "jargon/W/whacker.html"]
     assert found.ranks.tolist() == [0, 2, 3, 4]
-    assert found.titled.tolist() == [True, True, True, False]  # of whacker the name is as good
+    assert found.titled.tolist() == [True, True, True, False]  # the name of whacker matches as well
     assert names.names(Resolver(names).matches("HACKER").ids[:1]) == RANKED[:1]
-    everyone = Resolver(names).matches("").ids
-    assert names.name(int(everyone[0])) == "jargon/W/whacker.html"
-    assert everyone.size == len(names)
+    everything = Resolver(names).matches("").ids
+    assert names.name(int(everything[0])) == "jargon/W/whacker.html"
+    assert everything.size == len(names)
     assert names.names(Resolver(names).matches("samurai hacker").ids) == [RANKED[2]]
     pages = Resolver(names).matches("p", passes=False).ids
     assert names.names(pages) == [f"p{i}" for i in range(5)]
-    beginning = Resolver(names).matches("jargon/", passes=False).ids
-    assert names.name(int(beginning[0])) == "jargon/W/whacker.html"
-    assert beginning.size == len(TITLES)
+    prefixed = Resolver(names).matches("jargon/", passes=False).ids
+    assert names.name(int(prefixed[0])) == "jargon/W/whacker.html"
+    assert prefixed.size == len(TITLES)
 
 
-def test_what_is_meant_without_doubt_is_found(folder: Path) -> None:
+def test_resolver_finds_unambiguous_node(folder: Path) -> None:
     resolver = Resolver(names := cocite.open(folder / "i").nodes)
     for text, name in (
         ("hub", "hub"),
@@ -227,34 +233,34 @@ def test_what_is_meant_without_doubt_is_found(folder: Path) -> None:
         ("W/whacker.html", "jargon/W/whacker.html"),
     ):
         assert resolver.find(text) == names.find(name)
-    for text in ("zebra", "hack", "", " ", "okapy"):  # two, a part, nothing, misspelt
+    for text in ("zebra", "hack", "", " ", "okapy"):  # two nodes, a part, nothing, misspelt
         assert resolver.find(text) is None
 
 
-def test_all_doors_open_to_the_same_nodes(folder: Path, shell: Shell) -> None:
+def test_commands_resolve_titles_alike(folder: Path, shell: Shell) -> None:
     index, expected = str(folder / "i"), [*RANKED, "jargon/W/whacker.html"]
     for path in (folder / "i", folder / "g"):
-        assert [each.node for each in NodesDocument.of_path(path, "hacker").nodes] == expected
+        assert [match.node for match in NodesDocument.of_path(path, "hacker").nodes] == expected
 
-    def asked(*arguments: str) -> Any:
+    def cli_json(*arguments: str) -> Any:
         return json.loads(shell([*arguments, "--format", "json"]).out)
 
-    assert [each["node"] for each in asked("nodes", index, "hacker")["nodes"]] == expected
-    assert asked("related", index, "Hacker")["node"] == RANKED[0]
-    pair = asked("similarity", index, "okapi", "hacker")
+    assert [match["node"] for match in cli_json("nodes", index, "hacker")["nodes"]] == expected
+    assert cli_json("related", index, "Hacker")["node"] == RANKED[0]
+    pair = cli_json("similarity", index, "okapi", "hacker")
     assert (pair["a"], pair["b"]) == ("jargon/O/Okapi.html", RANKED[0])
     first = _names(str(folder / "g"), "jargon/", False, None)[0]
     assert (first.value, first.help) == ("jargon/W/whacker.html", "whacker")
 
 
-def test_what_nobody_is_called_brings_suggestions(folder: Path) -> None:
+def test_unknown_node_suggests_titles_and_names(folder: Path) -> None:
     index = cocite.open(folder / "i")
     with pytest.raises(
         UnknownNode, match=r"'Zebra' is the title of 'jargon/Z/zebra\.html'"
-    ) as found:
+    ) as caught:
         index.related("zebra")
-    assert found.value.suggestions == ("jargon/Z/zebra.html", "jargon/Z/zebra2.html")
-    with pytest.raises(UnknownNode) as found:
+    assert caught.value.suggestions == ("jargon/Z/zebra.html", "jargon/Z/zebra2.html")
+    with pytest.raises(UnknownNode) as caught:
         index.related("hubb")
-    assert found.value.suggestions == ("hub",)
+    assert caught.value.suggestions == ("hub",)
     assert main(["related", str(folder / "i"), "zebra"]) == 2

@@ -1,4 +1,4 @@
-"""The stored graph against a plain twin, and the counts it reports."""
+"""The stored graph against a plain oracle, and the counts that it reports."""
 
 import json
 from pathlib import Path
@@ -44,7 +44,7 @@ def rows_of(names: st.SearchStrategy[str]) -> st.SearchStrategy[list[tuple[str, 
     piece=st.sampled_from([1, 3, 1 << 21]),
     nodes=st.lists(INTEGER, max_size=4),
 )
-def test_the_stored_graph_is_its_plain_twin(
+def test_ingest_equals_plain_oracle(
     tmp_path: Path, rows: list[tuple[str, str]], piece: int, nodes: list[str]
 ) -> None:
     (tmp_path / "nodes.tsv").write_text("".join(f"{node}\n" for node in nodes))
@@ -59,16 +59,16 @@ def test_the_stored_graph_is_its_plain_twin(
     assert_stored(graph, rows, nodes)
 
 
-def test_names_at_the_edges_of_integers_do_not_wrap_around(make_graph: MakeGraph) -> None:
-    edge = [2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 0]
-    rows = [(str(a), str(b)) for a in edge for b in edge]
+def test_integer_names_do_not_wrap_at_type_limits(make_graph: MakeGraph) -> None:
+    limits = [2**31 - 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, 2**63, 2**64 - 1, 0]
+    rows = [(str(a), str(b)) for a in limits for b in limits]
     graph = make_graph(rows)
     assert graph.info().names == "integers"
     assert_stored(graph, rows)
 
 
 @pytest.mark.parametrize("name", [str(2**64), "-1", "007", "+7", "7.0", "0x7", "1" * 30])
-def test_one_name_that_is_no_integer_makes_all_text(make_graph: MakeGraph, name: str) -> None:
+def test_one_noninteger_name_makes_names_text(make_graph: MakeGraph, name: str) -> None:
     rows = [("7", name), ("10", "9")]
     graph = make_graph(rows)
     assert graph.info().names == "text"
@@ -76,21 +76,21 @@ def test_one_name_that_is_no_integer_makes_all_text(make_graph: MakeGraph, name:
     assert list(graph.names) == sorted(["7", name, "10", "9"])
 
 
-def test_integers_from_nothing_on_are_dense(make_graph: MakeGraph) -> None:
+def test_integer_names_from_zero_are_dense(make_graph: MakeGraph) -> None:
     graph = make_graph([(2, 0), (1, 0)])
     assert graph.info().names == "integers 0 to n - 1"
     assert not any(name.startswith("names.") for name in graph.store.manifest.files)
     assert_stored(graph, [("2", "0"), ("1", "0")])
 
 
-def test_a_text_part_makes_an_integer_part_text(tmp_path: Path) -> None:
+def test_text_nodes_file_makes_names_text(tmp_path: Path) -> None:
     (tmp_path / "more.tsv").write_text("x\n")
     graph = read(tmp_path, "10\t9\n", nodes=tmp_path / "more.tsv", **PLAIN)
     assert list(graph.names) == ["10", "9", "x"]
 
 
-def test_urls_are_ordered_by_site(make_graph: MakeGraph) -> None:
-    wanted = [
+def test_url_names_are_ordered_by_site(make_graph: MakeGraph) -> None:
+    expected = [
         "http://com/",
         "http://a.com",
         "https://me@a.com",
@@ -100,18 +100,18 @@ def test_urls_are_ordered_by_site(make_graph: MakeGraph) -> None:
         "http://b.com/",
         "http://a.org/",
     ]
-    graph = make_graph([], nodes=sorted(wanted))
-    assert list(graph.names) == numbered(wanted) == wanted
+    graph = make_graph([], nodes=sorted(expected))
+    assert list(graph.names) == numbered(expected) == expected
 
 
-def test_rows_are_edges_duplicates_and_loops(make_graph: MakeGraph) -> None:
+def test_info_counts_duplicates_and_self_loops(make_graph: MakeGraph) -> None:
     info = make_graph([("a", "b"), ("a", "b"), ("b", "a"), ("c", "c"), ("c", "c")]).info()
     assert (info.rows, info.edges, info.duplicates, info.self_loops) == (5, 2, 1, 2)
     assert (info.nodes, info.isolated) == (3, 1)
     assert (info.without_in_links, info.without_out_links) == (1, 1)
 
 
-def test_self_loops_are_kept_on_demand(make_graph: MakeGraph) -> None:
+def test_keep_self_loops_keeps_loops(make_graph: MakeGraph) -> None:
     graph = make_graph([("a", "b"), ("c", "c"), ("c", "c")], keep_self_loops=True)
     assert links(graph) == [("a", "b"), ("c", "c")]
     info = graph.info()
@@ -119,7 +119,7 @@ def test_self_loops_are_kept_on_demand(make_graph: MakeGraph) -> None:
     assert graph.store.facts["self_loops_kept"] is True
 
 
-def test_undirected_links_go_both_ways(make_graph: MakeGraph) -> None:
+def test_undirected_stores_links_both_ways(make_graph: MakeGraph) -> None:
     graph = make_graph([("a", "b"), ("b", "a"), ("b", "c"), ("c", "c")], undirected=True)
     assert links(graph) == [("b", "a"), ("a", "b"), ("c", "b"), ("b", "c")]
     info = graph.info()
@@ -127,13 +127,13 @@ def test_undirected_links_go_both_ways(make_graph: MakeGraph) -> None:
     assert 2 * info.rows == info.edges + info.duplicates + info.self_loops
 
 
-def test_the_largest_degrees_are_named(make_graph: MakeGraph) -> None:
+def test_info_names_largest_degrees(make_graph: MakeGraph) -> None:
     info = make_graph([("a", "hub"), ("b", "hub"), ("a", "b"), ("a", "c")]).info()
     assert (info.largest_in_degree, info.largest_in_degree_node) == (2, "hub")
     assert (info.largest_out_degree, info.largest_out_degree_node) == (3, "a")
 
 
-def test_a_nodes_file_adds_isolated_nodes(tmp_path: Path) -> None:
+def test_nodes_file_adds_isolated_nodes(tmp_path: Path) -> None:
     (tmp_path / "nodes.csv").write_text('name,kind\n"z, z",1\na,2\n')
     graph = read(tmp_path, "a\tb\n", nodes=tmp_path / "nodes.csv")
     assert list(graph.names) == ["a", "b", "z, z"]
@@ -141,7 +141,7 @@ def test_a_nodes_file_adds_isolated_nodes(tmp_path: Path) -> None:
     assert graph.info().rows == 1
 
 
-def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
+def test_ingest_of_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
     first = read(tmp_path, "a\tb\nc\td\n", threads=1)
     manifest = (first.path / "manifest.json").read_bytes()
     second = read(tmp_path, "a\tb\nc\td\n", threads=2)
@@ -151,14 +151,14 @@ def test_equal_input_gives_equal_bytes(tmp_path: Path) -> None:
     assert read(tmp_path, "a\tb\nc\te\n").digest != first.digest
 
 
-def test_repr_names_the_graph(make_graph: MakeGraph) -> None:
+def test_graph_repr_gives_path_and_size(make_graph: MakeGraph) -> None:
     graph = make_graph([("a", "b")])
     assert repr(graph) == f"Graph({str(graph.path)!r}, nodes=2, edges=1)"
     assert repr(Graph.open(graph.path)) == repr(graph)
 
 
 @pytest.mark.parametrize(
-    ("query", "wanted", "names"),
+    ("query", "expected", "names"),
     [
         ("SELECT 5 AS a, 7 AS b", [("5", "7")], "integers"),
         ("SELECT 18446744073709551615::UBIGINT, 1::UTINYINT", [(str(2**64 - 1), "1")], "integers"),
@@ -168,15 +168,15 @@ def test_repr_names_the_graph(make_graph: MakeGraph) -> None:
         ("SELECT 5 AS a, 7 AS row, 8 AS file_row_number", [("5", "7")], "integers"),
     ],
 )
-def test_parquet_is_read_by_its_first_columns(
-    tmp_path: Path, query: str, wanted: list[tuple[str, str]], names: str
+def test_parquet_links_come_from_first_columns(
+    tmp_path: Path, query: str, expected: list[tuple[str, str]], names: str
 ) -> None:
     graph = read_parquet(tmp_path, query)
-    assert (links(graph), graph.info().names) == (wanted, names)
+    assert (links(graph), graph.info().names) == (expected, names)
 
 
 @pytest.mark.parametrize("columns", [("c", "a"), (3, 1), ("c", "1")])
-def test_parquet_columns_by_title_number(tmp_path: Path, columns: tuple[str | int, ...]) -> None:
+def test_parquet_columns_by_name_or_number(tmp_path: Path, columns: tuple[str | int, ...]) -> None:
     assert links(read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b, 3 AS c", columns=columns)) == [
         ("3", "1")
     ]
@@ -200,7 +200,7 @@ def test_parquet_without_links_is_refused(
     assert nothing_left(tmp_path)
 
 
-def test_parquet_rows_that_are_no_links(tmp_path: Path) -> None:
+def test_parquet_reports_bad_rows(tmp_path: Path) -> None:
     query = (
         "SELECT unnest(['a', 'b', '', 'd', 'e']) AS a, unnest(['x', NULL, 'y', 'z\t', 'q']) AS b"
     )
@@ -217,11 +217,11 @@ def test_parquet_rows_that_are_no_links(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("file", ["b=7/links.parquet", "links[1].parquet", "it's.parquet"])
-def test_a_parquet_path_is_only_a_path(tmp_path: Path, file: str) -> None:
+def test_parquet_path_is_no_pattern(tmp_path: Path, file: str) -> None:
     assert links(read_parquet(tmp_path, "SELECT 1 AS a, 2 AS b", file)) == [("1", "2")]
 
 
-# -- the short way that tests take ---------------------------------------------------------
+# -- graphs of tests, stored without ingest ------------------------------------------------
 
 SIMPLE = st.one_of(
     st.integers(0, 6).map(str),
@@ -244,22 +244,22 @@ SIMPLE = st.one_of(
         },
     ),
 )
-def test_graphs_of_tests_are_what_ingest_makes(
+def test_store_equals_ingest(
     tmp_path: Path, rows: list[tuple[str, ...]], nodes: list[str], options: dict[str, Any]
 ) -> None:
-    """The files to the byte, and all that is said of them but where the links were read."""
+    """Files are equal to the byte, and facts except for the sources of links."""
     if not rows and (not nodes or "weight_column" in options):
         return
     given_rows = rows if "weight_column" in options else [row[:2] for row in rows]
     assert can_store(given_rows, nodes, options)
     content = "".join("\t".join(row) + "\n" for row in given_rows)
     (tmp_path / "nodes.tsv").write_text("".join(f"{node}\n" for node in nodes))
-    wanted = read(tmp_path, content, nodes=tmp_path / "nodes.tsv", **PLAIN, **options)
-    found = store(Path(mkdtemp(dir=tmp_path)) / "g", given_rows, nodes, **options)
-    assert found.store.manifest.files == wanted.store.manifest.files
-    assert found.store.facts == wanted.store.facts | {"sources": []}
-    assert {f.name: f.read_bytes() for f in found.path.iterdir() if f.name != "manifest.json"} == {
-        f.name: f.read_bytes() for f in wanted.path.iterdir() if f.name != "manifest.json"
+    expected = read(tmp_path, content, nodes=tmp_path / "nodes.tsv", **PLAIN, **options)
+    actual = store(Path(mkdtemp(dir=tmp_path)) / "g", given_rows, nodes, **options)
+    assert actual.store.manifest.files == expected.store.manifest.files
+    assert actual.store.facts == expected.store.facts | {"sources": []}
+    assert {f.name: f.read_bytes() for f in actual.path.iterdir() if f.name != "manifest.json"} == {
+        f.name: f.read_bytes() for f in expected.path.iterdir() if f.name != "manifest.json"
     }
 
 
@@ -276,7 +276,7 @@ def test_graphs_of_tests_are_what_ingest_makes(
         (("a", "c"), {"delimiter": "comma"}),
     ],
 )
-def test_all_else_is_ingested(row: tuple[str, ...], options: dict[str, Any]) -> None:
+def test_can_store_refuses_other_input(row: tuple[str, ...], options: dict[str, Any]) -> None:
     assert not can_store([row], [], options)
 
 
@@ -287,10 +287,10 @@ Edges = list[tuple[str, str]]
 
 
 def site(pages: int = 300) -> Edges:
-    """Pages in a ring, all named by an index page; half of them link to a page at their foot."""
+    """Pages in a ring, most linked by an index page; half of them link to a footer page."""
     ring = [(f"p{i}", f"p{(i + 1) % pages}") for i in range(pages)]
-    toc = [("index", f"p{i}") for i in range(pages - 20)]
-    return ring + toc + [(f"p{i}", "foot") for i in range(pages // 2)]
+    contents = [("index", f"p{i}") for i in range(pages - 20)]
+    return ring + contents + [(f"p{i}", "foot") for i in range(pages // 2)]
 
 
 @settings(max_examples=60)
@@ -298,8 +298,8 @@ def site(pages: int = 300) -> Edges:
     sizes=st.lists(st.tuples(st.integers(0, 90), st.integers(0, 90)), max_size=90),
     piece=st.sampled_from([7, 1 << 20]),
 )
-def test_hubs_are_those_of_the_rule(sizes: list[tuple[int, int]], piece: int) -> None:
-    """Degrees need not be those of a graph."""
+def test_hubs_of_follows_rule(sizes: list[tuple[int, int]], piece: int) -> None:
+    """Degrees need not form a graph."""
     ins = np.array([into for into, _ in sizes], np.int64)
     outs = np.array([out for _, out in sizes], np.int64)
     offsets = np.concatenate([[0], np.cumsum(ins)]).astype(np.uint64)
@@ -316,39 +316,39 @@ def test_hubs_are_those_of_the_rule(sizes: list[tuple[int, int]], piece: int) ->
     assert found == tuple(Hub(str(node), *sizes[node]) for _, node in expected)
 
 
-def test_small_graphs_and_dense_ones_have_none(make_graph: MakeGraph) -> None:
+def test_hubs_are_empty_for_small_or_dense_graphs(make_graph: MakeGraph) -> None:
     assert make_graph([("index", f"p{i}") for i in range(LEAST - 1)]).hubs == ()
     assert make_graph([("index", f"p{i}") for i in range(LEAST)]).hubs != ()
-    every = range(60)
-    assert make_graph([(a, b) for a in every for b in every if a != b]).hubs == ()
+    nodes = range(60)
+    assert make_graph([(a, b) for a in nodes for b in nodes if a != b]).hubs == ()
 
 
-def test_a_few_are_named_and_the_others_counted() -> None:
-    many = [Hub(f"h{i}", 10 * i, 1000 - i) for i in range(5)]
-    assert hubs_in_words(many[:1], 1200) == "h0 links to 1,000 of the 1,200 pages"
-    assert hubs_in_words([Hub("x", 900, 800), many[1]], 1200) == (
+def test_hubs_in_words_names_few_and_counts_rest() -> None:
+    hubs = [Hub(f"h{i}", 10 * i, 1000 - i) for i in range(5)]
+    assert hubs_in_words(hubs[:1], 1200) == "h0 links to 1,000 of the 1,200 pages"
+    assert hubs_in_words([Hub("x", 900, 800), hubs[1]], 1200) == (
         "900 of the 1,200 pages link to x, h1 links to 999"
     )
-    more = "linked with more than a fifth"
-    assert hubs_in_words(many[:4], 1200).endswith(f"h2 links to 998, and 1 more page is {more}")
-    assert hubs_in_words(many, 1200).endswith(f", and 2 more pages are {more}")
+    rest = "linked with more than a fifth of all pages"
+    assert hubs_in_words(hubs[:4], 1200).endswith(f"h2 links to 998, and 1 more page is {rest}")
+    assert hubs_in_words(hubs, 1200).endswith(f", and 2 more pages are {rest}")
 
 
-def test_ingest_and_info_name_them(tmp_path: Path, shell: Shell) -> None:
+def test_ingest_and_info_name_hubs(tmp_path: Path, shell: Shell) -> None:
     links, graph = tmp_path / "links.tsv", str(tmp_path / "g")
     links.write_text("".join(f"{a}\t{b}\n" for a, b in site()))
-    said = "index links to 280 of the 302 pages, 150 link to foot"
+    sentence = "index links to 280 of the 302 pages, 150 link to foot"
     out, err = shell(["ingest", links, "-o", graph, "--format", "json"])
-    assert "exclude" not in err  # cocite index advises, by its measure
+    assert "exclude" not in err  # cocite index gives this advice
     assert json.loads(out)["hubs"] == [
         {"node": "index", "in_links": 0, "out_links": 280},
         {"node": "foot", "in_links": 150, "out_links": 0},
     ]
-    assert said in " ".join(shell(["info", graph]).out.split())
-    assert shell(["index", graph, "-o", tmp_path / "i"]).err.count(said) == 1
+    assert sentence in " ".join(shell(["info", graph]).out.split())
+    assert shell(["index", graph, "-o", tmp_path / "i"]).err.count(sentence) == 1
 
 
-def test_silence_without_anything(tmp_path: Path, shell: Shell) -> None:
+def test_ingest_without_hubs_is_silent(tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "links.tsv").write_text("".join(f"p{i}\tp{i + 1}\n" for i in range(300)))
     out, err = shell(["ingest", tmp_path / "links.tsv", "-o", tmp_path / "g"])
     assert "hubs" not in out

@@ -1,4 +1,4 @@
-"""Titles of nodes: how tables of them are read, stored, carried to indexes, and looked through."""
+"""Titles of nodes: read from tables, stored, kept by indexes, and searched."""
 
 import bz2
 import gzip
@@ -27,7 +27,7 @@ LINKS = "a\tb\nb\tc\nc\ta\nb\ta\nc\tb\n"
 
 
 def titled(tmp_path: Path, content: str | bytes, file: str = "t.tsv", **options: Any) -> Graph:
-    """A graph of a, b, c with titles from a file of this content."""
+    """A graph of a, b and c with titles from a file of this content."""
     (tmp_path / "links.tsv").write_text(LINKS)
     path = tmp_path / file
     path.write_bytes(content.encode() if isinstance(content, str) else content)
@@ -53,7 +53,9 @@ def titled(tmp_path: Path, content: str | bytes, file: str = "t.tsv", **options:
         (bz2.compress(b"a\tAlpha\nb\tBeta, the second\n"), "t.csv"),
     ],
 )
-def test_title_tables_are_read_as_found(tmp_path: Path, content: str | bytes, file: str) -> None:
+def test_titles_are_read_from_detected_format(
+    tmp_path: Path, content: str | bytes, file: str
+) -> None:
     graph = titled(tmp_path, content, file)
     assert titles_of(graph) == ["Alpha", "Beta, the second", None]
     facts = graph.store.facts["titles"]
@@ -61,7 +63,7 @@ def test_title_tables_are_read_as_found(tmp_path: Path, content: str | bytes, fi
     assert VerifyDocument.of(graph.path).faults == []
 
 
-def test_columns_that_are_asked_for_are_taken(tmp_path: Path) -> None:
+def test_title_columns_select_columns(tmp_path: Path) -> None:
     content = "name,title,id\nAlpha,x,a\nBeta,y,b\n"
     assert titles_of(titled(tmp_path, content, "t.csv", title_columns="id,name"))[0] == "Alpha"
     assert titles_of(titled(tmp_path, content, "t.csv", title_columns=(3, 2)))[1] == "y"
@@ -77,7 +79,7 @@ def test_columns_that_are_asked_for_are_taken(tmp_path: Path) -> None:
         cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", title_columns="id,name")
 
 
-def test_parquet_has_titles_too(tmp_path: Path) -> None:
+def test_titles_are_read_from_parquet(tmp_path: Path) -> None:
     import duckdb
 
     path = tmp_path / "t.parquet"
@@ -94,7 +96,7 @@ def test_parquet_has_titles_too(tmp_path: Path) -> None:
     )
 
 
-def test_first_title_counts(tmp_path: Path, shell: Shell) -> None:
+def test_titles_keep_first_of_duplicates(tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "more.tsv").write_text("a\tAnother\nc\tGamma\nb\tBeta\n")
     (tmp_path / "links.tsv").write_text(LINKS)
     content = "a\tAlpha\nx\tStranger\nb\tBeta\na\tAleph\ny\tStranger\nx\tAgain\n"
@@ -107,8 +109,8 @@ def test_first_title_counts(tmp_path: Path, shell: Shell) -> None:
         "  skipped titles of 2 names without a node: 'x', 'y'",
         "  skipped 3 extra titles: each node keeps its first title",
     ]
-    wanted = "3 nodes; skipped 2 with unknown names; skipped 3 extra titles of these nodes"
-    assert f"titles             {wanted}\n" in out
+    counts = "3 nodes; skipped 2 with unknown names; skipped 3 extra titles of these nodes"
+    assert f"titles             {counts}\n" in out
     assert titles_of(Graph.open(graph)) == ["Alpha", "Beta", "Gamma"]
 
 
@@ -126,7 +128,7 @@ def test_first_title_counts(tmp_path: Path, shell: Shell) -> None:
         ("PAR1xxxx", "t.parquet", InputError, "cannot be read as Parquet"),
     ],
 )
-def test_what_is_no_table_of_titles_is_refused(
+def test_titles_refuse_invalid_table(
     tmp_path: Path, content: str | bytes, file: str, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -134,7 +136,7 @@ def test_what_is_no_table_of_titles_is_refused(
     assert not (tmp_path / "out.graph").exists()
 
 
-def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:
+def test_titles_skip_bad_rows_on_request(tmp_path: Path) -> None:
     content = "a,Alpha\nb,Beta, the second\nc,Gamma\n"
     graph = titled(tmp_path, content, "t.csv", bad_rows="few")
     assert titles_of(graph) == ["Alpha", None, "Gamma"]
@@ -153,48 +155,50 @@ def test_bad_rows_may_be_left_out(tmp_path: Path) -> None:
     ),
     st.booleans(),
 )
-def test_titles_return_but_blanks(tmp_path: Path, titles: dict[int, str], numbers: bool) -> None:
-    """By a plain twin: blanks, control characters and turns, in a row, are one blank."""
+def test_titles_round_trip_except_blanks(
+    tmp_path: Path, titles: dict[int, str], numbers: bool
+) -> None:
+    """Runs of blanks, control characters and direction controls become one blank."""
     name = str if numbers else "n{}".format
     rows = [(name(i), name((i * 7 + 1) % 401)) for i in range(401)]
     (tmp_path / "l.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
     blank = dict.fromkeys([*range(32), *range(127, 160), *map(ord, TURNS)], " ")
-    wanted = {name(i): " ".join(title.translate(blank).split()) for i, title in titles.items()}
+    expected = {name(i): " ".join(title.translate(blank).split()) for i, title in titles.items()}
     quoted = {name(i): '"' + t.replace('"', '""') + '"' for i, t in titles.items()}
     content = "id,title\n" + "".join(f"{n},{t}\n" for n, t in quoted.items())
     (tmp_path / "t.csv").write_bytes(content.encode())
     options: dict[str, Any] = {"titles": tmp_path / "t.csv", "comment": "", "overwrite": True}
-    if not any(wanted.values()):
+    if not any(expected.values()):
         with pytest.raises(InputError, match="contains no titles"):
             cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", **options)
         return
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", **options)
     found = dict(zip(graph.names, titles_of(graph), strict=True))
-    assert {n: t for n, t in found.items() if t} == {n: t for n, t in wanted.items() if t}
+    assert {n: t for n, t in found.items() if t} == {n: t for n, t in expected.items() if t}
 
 
-def test_a_graph_without_titles_is_what_it_was(tmp_path: Path) -> None:
-    """Nothing of titles is in it, and its digest does not depend on them."""
-    with_some = titled(tmp_path, "a\tAlpha\n")
+def test_digest_ignores_titles(tmp_path: Path) -> None:
+    """A graph without titles has no trace of them, and the same digest."""
+    with_titles = titled(tmp_path, "a\tAlpha\n")
     plain = cocite.ingest(tmp_path / "links.tsv", tmp_path / "plain")
     assert plain.titles is None
     assert "titles" not in plain.store.facts
-    files = with_some.store.manifest.files
+    files = with_titles.store.manifest.files
     assert files.keys() - plain.store.manifest.files.keys() == {"titles.data", "titles.blocks"}
-    assert with_some.digest == plain.digest
+    assert with_titles.digest == plain.digest
 
 
 def test_link_reader_passes_titles(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Those of a table go before them, and titles of strangers alone are no error."""
+    """Titles of a table come first; titles of unknown nodes alone are no error."""
     reader = text_reader.READER
 
-    def meeting(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
+    def read_with_titles(job: Job, sources: Sequence[Source]) -> Iterator[RowBatch]:
         for name, title in (("a", "Met"), ("b", "Beta\nmet"), ("x", "Nobody"), ("b", "Second")):
             job.titles.add(name, title)
         assert reader.read_many is not None
         yield from reader.read_many(job, sources)
 
-    monkeypatch.setattr(text_reader, "READER", replace(reader, read_many=meeting))
+    monkeypatch.setattr(text_reader, "READER", replace(reader, read_many=read_with_titles))
     assert titles_of(titled(tmp_path, "a\tGiven\n")) == ["Given", "Beta met", None]
     graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g")
     assert titles_of(graph) == ["Met", "Beta met", None]
@@ -203,33 +207,33 @@ def test_link_reader_passes_titles(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert cocite.ingest(tmp_path / "others.tsv", tmp_path / "h").titles is None
 
 
-def test_an_index_has_the_titles_of_its_pages(tmp_path: Path) -> None:
+def test_index_keeps_titles_of_nodes(tmp_path: Path) -> None:
     graph = titled(tmp_path, "a\tAlpha\nc\tGamma\n")
     options: dict[str, Any] = {"measure": "psimrank", "samples": 4}
-    whole = cocite.build(graph, tmp_path / "whole", **options)
-    assert whole.titles is not None
-    assert whole.titles.of(np.arange(4)) == ["Alpha", "", "Gamma", ""]  # a draft has none
-    some = cocite.build(graph, tmp_path / "some", only_nodes=["c", "b"], **options)
-    assert some.titles is not None
-    assert [some.titles[node] for node in range(2)] == [None, "Gamma"]
+    full = cocite.build(graph, tmp_path / "whole", **options)
+    assert full.titles is not None
+    assert full.titles.of(np.arange(4)) == ["Alpha", "", "Gamma", ""]  # a draft has no title
+    selected = cocite.build(graph, tmp_path / "some", only_nodes=["c", "b"], **options)
+    assert selected.titles is not None
+    assert [selected.titles[node] for node in range(2)] == [None, "Gamma"]
     for path in ("whole", "some"):
         assert VerifyDocument.of(tmp_path / path).faults == []
 
 
-def test_a_graph_without_some_pages_has_the_titles_of_the_others(tmp_path: Path) -> None:
+def test_exclude_nodes_keeps_other_titles(tmp_path: Path) -> None:
     graph = titled(tmp_path, "a\tAlpha\nb\tBeta\n")
-    less = cocite.ingest(graph.path, tmp_path / "less", exclude_nodes=["a"])
-    assert titles_of(less) == ["Beta", None]
-    assert less.store.facts["titles"]["nodes"] == 1
-    assert VerifyDocument.of(less.path).faults == []
+    remaining = cocite.ingest(graph.path, tmp_path / "less", exclude_nodes=["a"])
+    assert titles_of(remaining) == ["Beta", None]
+    assert remaining.store.facts["titles"]["nodes"] == 1
+    assert VerifyDocument.of(remaining.path).faults == []
     with pytest.raises(UsageError, match="pages can be excluded from it, but options"):
         cocite.ingest(graph.path, tmp_path / "h", exclude_nodes=["a"], titles=tmp_path / "t.tsv")
-    again = titled(tmp_path, "a\tAlpha\nb\tBeta\n", exclude_nodes=["a"])
-    assert titles_of(again) == ["Beta", None]
-    assert again.store.facts["titles"]["unknown"] == 0
+    direct = titled(tmp_path, "a\tAlpha\nb\tBeta\n", exclude_nodes=["a"])
+    assert titles_of(direct) == ["Beta", None]
+    assert direct.store.facts["titles"]["unknown"] == 0
 
 
-def test_a_refresh_takes_the_titles_of_now(tmp_path: Path) -> None:
+def test_refresh_takes_new_titles(tmp_path: Path) -> None:
     graph = titled(tmp_path, "a\tAlpha\nc\tGamma\n")
     cocite.build(graph, tmp_path / "i", measure="psimrank", samples=4)
     (tmp_path / "new.tsv").write_text(LINKS + "d\ta\n")
@@ -244,8 +248,8 @@ def test_a_refresh_takes_the_titles_of_now(tmp_path: Path) -> None:
     assert VerifyDocument.of(tmp_path / "i").faults == []
 
 
-def test_indexes_of_one_graph_with_other_titles_are_joined(tmp_path: Path) -> None:
-    """Their samples are equal; the first titles that there are stand."""
+def test_merge_keeps_first_titles(tmp_path: Path) -> None:
+    """Indexes of equal links but different titles merge; the first titles win."""
     first = titled(tmp_path, "a\tAlpha\n")
     options: dict[str, Any] = {"measure": "psimrank"}
     cocite.build(first, tmp_path / "i", numbers=range(4), **options)
@@ -261,17 +265,17 @@ def test_indexes_of_one_graph_with_other_titles_are_joined(tmp_path: Path) -> No
         assert index.titles[0] == title
 
 
-def test_damaged_titles_are_told(tmp_path: Path) -> None:
+def test_verify_reports_damaged_titles(tmp_path: Path) -> None:
     graph = titled(tmp_path, "a\tAlpha\n")
     path = Path(graph.path) / "titles.data"
-    whole = path.read_bytes()
-    path.write_bytes(b"\xff" * len(whole))
+    original = path.read_bytes()
+    path.write_bytes(b"\xff" * len(original))
     with pytest.raises(Damaged, match=r"its titles are damaged [(]see: cocite verify"):
         titles_of(Graph.open(graph.path))
     assert any("titles.data" in fault for fault in VerifyDocument.of(graph.path).faults)
 
 
-def test_titles_are_looked_through(tmp_path: Path) -> None:
+def test_titles_containing_finds_text(tmp_path: Path) -> None:
     titles = titled(tmp_path, "a\tAlpha_one\nc\tDER ALPHA\n").titles
     assert titles is not None
     assert titles.containing("alpha").tolist() == [0, 2]

@@ -1,4 +1,4 @@
-"""Weights: read, added, stored beside their links; and rows that have none named."""
+"""Weights: read, added up, and stored beside their links; errors name bad rows."""
 
 import json
 import re
@@ -27,8 +27,8 @@ PAIR = "SELECT 1 AS a, 2 AS b"
 Rows = list[tuple[int, int, float]]
 
 
-def added(rows: Rows, undirected: bool, loops: bool) -> dict[tuple[str, str], float]:
-    """The plain twin: sums in ascending order of weight, in float64, rounded once."""
+def summed(rows: Rows, undirected: bool, loops: bool) -> dict[tuple[str, str], float]:
+    """The oracle: sums in ascending order of weight, in float64, rounded once."""
     found: dict[tuple[str, str], list[float]] = {}
     for a, b, w in rows:
         for end in {(a, b), (b, a)} if undirected else {(a, b)}:
@@ -54,7 +54,7 @@ NODE = st.integers(0, 5)
     piece=st.sampled_from([1, 2, 5, 1 << 21]),
     text=st.booleans(),
 )
-def test_stored_weights_are_their_plain_twin(
+def test_weight_column_equals_plain_sums(
     tmp_path: Path, rows: Rows, undirected: bool, loops: bool, piece: int, text: bool
 ) -> None:
     prefix = "x" if text else ""
@@ -64,25 +64,27 @@ def test_stored_weights_are_their_plain_twin(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "_PIECE", piece)
         graph = read(tmp_path, content, **options, **WEIGHTED)
-    wanted = {(prefix + a, prefix + b): w for (a, b), w in added(rows, undirected, loops).items()}
-    assert weights_of(graph) == wanted
+    expected = {
+        (prefix + a, prefix + b): w for (a, b), w in summed(rows, undirected, loops).items()
+    }
+    assert weights_of(graph) == expected
     graph.check()
     counts = graph.info().duplicates, graph.info().self_loops
     sources = graph.in_sources.tolist()
     info = graph.info()
-    if wanted:
-        ends = min(wanted.values()), max(wanted.values())
-        assert (info.smallest_weight, info.largest_weight) == ends
-    assert info.total_weight == pytest.approx(sum(wanted.values()))
+    if expected:
+        extremes = min(expected.values()), max(expected.values())
+        assert (info.smallest_weight, info.largest_weight) == extremes
+    assert info.total_weight == pytest.approx(sum(expected.values()))
     plain = read(tmp_path, content, columns=(1, 2), **options)
     assert plain.in_weights is None
     assert plain.in_sources.tolist() == sources
     assert (plain.info().duplicates, plain.info().self_loops) == counts
 
 
-def test_the_sum_of_duplicates_does_not_depend_on_their_order(tmp_path: Path) -> None:
-    """In float64 the ones count from the smallest on, and are lost the other way round: the sum
-    lies just above half-way between two float32, or on it.
+def test_weight_sum_ignores_row_order(tmp_path: Path) -> None:
+    """Float64 keeps the ones only in ascending order: the sum lies just above half-way between two
+    float32, or on it.
     """
     rows = ["a\tb\t1", f"a\tb\t{2**53 + 2**29}", "a\tb\t1"]
     found: list[float] = []
@@ -101,7 +103,7 @@ def test_the_sum_of_duplicates_does_not_depend_on_their_order(tmp_path: Path) ->
     piece=st.sampled_from([1, 3, 1 << 21]),
     text=st.booleans(),
 )
-def test_counted_duplicates_are_weights_of_one_added_up(
+def test_count_duplicates_equals_weights_of_one(
     tmp_path: Path,
     ends: list[tuple[int, int]],
     undirected: bool,
@@ -109,7 +111,7 @@ def test_counted_duplicates_are_weights_of_one_added_up(
     piece: int,
     text: bool,
 ) -> None:
-    """To the plain twin, and to the byte to what a column of ones makes."""
+    """Weights equal the oracle, and files those of a column of ones, to the byte."""
     prefix = "x" if text else ""
     rows = [f"{prefix}{a}\t{prefix}{b}" for a, b in ends]
     options: dict[str, Any] = {"delimiter": "tab", "header": "no", "keep_self_loops": loops}
@@ -117,23 +119,23 @@ def test_counted_duplicates_are_weights_of_one_added_up(
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(tables, "_PIECE", piece)
         graph = read(tmp_path, "\n".join(rows), count_duplicates=True, **options)
-    wanted = added([(a, b, 1.0) for a, b in ends], undirected, loops)
-    assert weights_of(graph) == {(prefix + a, prefix + b): w for (a, b), w in wanted.items()}
+    expected = summed([(a, b, 1.0) for a, b in ends], undirected, loops)
+    assert weights_of(graph) == {(prefix + a, prefix + b): w for (a, b), w in expected.items()}
     graph.check()
-    kept = {name: (graph.path / name).read_bytes() for name in graph.store.manifest.files}
+    contents = {name: (graph.path / name).read_bytes() for name in graph.store.manifest.files}
     facts = graph.store.facts["weights"], graph.store.facts["dropped"]
     ones = read(tmp_path, "\n".join(f"{row}\t1" for row in rows), **options, **WEIGHTED)
-    assert {name: (ones.path / name).read_bytes() for name in ones.store.manifest.files} == kept
+    assert {name: (ones.path / name).read_bytes() for name in ones.store.manifest.files} == contents
     assert (ones.store.facts["weights"], ones.store.facts["dropped"]) == facts
 
 
-def test_counts_and_a_column_of_weights_do_not_go_together(tmp_path: Path) -> None:
+def test_count_duplicates_refuses_weight_column(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"--count-duplicates .* and --weight-column"):
         read(tmp_path, "a\tb\t1\n", count_duplicates=True, **WEIGHTED)
     assert nothing_left(tmp_path)
 
 
-def test_weights_are_part_of_what_a_graph_is(tmp_path: Path) -> None:
+def test_digest_depends_on_weights(tmp_path: Path) -> None:
     one = read(tmp_path, "a\tb\t1\n", **WEIGHTED).digest
     two = read(tmp_path, "a\tb\t2\n", **WEIGHTED).digest
     none = read(tmp_path, "a\tb\t2\n").digest
@@ -153,11 +155,13 @@ def test_weights_are_part_of_what_a_graph_is(tmp_path: Path) -> None:
         ("a\tx\tb\t+25e-1\n", "l.tsv", {"columns": (1, 3), "weight_column": 4}),
     ],
 )
-def test_weight_column(tmp_path: Path, content: str, file: str, options: dict[str, Any]) -> None:
+def test_weight_column_takes_name_or_number(
+    tmp_path: Path, content: str, file: str, options: dict[str, Any]
+) -> None:
     assert weights_of(read(tmp_path, content, file, **options)) == {("a", "b"): 2.5}
 
 
-def test_what_was_decided_is_reported(tmp_path: Path) -> None:
+def test_read_as_names_weight_column(tmp_path: Path) -> None:
     graph = read(tmp_path, "from\tto\tweight\n1\t2\t3\n", **WEIGHTED)
     (source,) = graph.store.facts["sources"]
     assert source["read_as"] == (
@@ -170,7 +174,7 @@ BAD = ["0", "0.0e5", "-1", "nan", "inf", "-inf", "x", "1e30", "9e-31", "1_0", "0
 
 
 @pytest.mark.parametrize("weight", [*BAD, ""])
-def test_a_weight_that_is_none_is_a_malformed_row(tmp_path: Path, weight: str) -> None:
+def test_invalid_weight_is_malformed_row(tmp_path: Path, weight: str) -> None:
     content = f"a\tb\t1\nc\td\t{weight}\n"
     options: dict[str, Any] = {"delimiter": "tab", "header": "no"} | WEIGHTED
     with pytest.raises(MalformedRow) as caught:
@@ -186,7 +190,7 @@ def test_a_weight_that_is_none_is_a_malformed_row(tmp_path: Path, weight: str) -
     assert source["bad_rows"] == {"weight": 1}
 
 
-def test_a_row_without_its_weight_has_too_few_columns(tmp_path: Path) -> None:
+def test_missing_weight_is_malformed_row(tmp_path: Path) -> None:
     with pytest.raises(MalformedRow, match=r"links\.tsv:2: not 3 tab-separated columns"):
         read(tmp_path, "a\tb\t1\nc\td\n", **WEIGHTED)
 
@@ -200,19 +204,19 @@ NUMBER = st.one_of(
 
 @settings(max_examples=500)
 @given(NUMBER)
-def test_what_counts_as_a_weight_is_what_float_reads_in_range(text: str) -> None:
-    """Python's ``float`` reads the same numbers; the ends of the range are decimal, not binary."""
+def test_normalize_accepts_weights_as_float_does(text: str) -> None:
+    """Python's ``float`` accepts the same numbers; the range has decimal, not binary, ends."""
     _, bad, _ = normalize(f"a\tb\t{text}\n".encode(), expected=3, weight=2)
     try:
         value = float(text)
     except ValueError:
         value = 0.0
-    fine = 1e-30 <= value < 1e30 and not text.startswith("-")
-    assert bad[:, 3].tolist() == ([] if fine else [kernel.NO_WEIGHT])
+    valid = 1e-30 <= value < 1e30 and not text.startswith("-")
+    assert bad[:, 3].tolist() == ([] if valid else [kernel.NO_WEIGHT])
 
 
 @pytest.mark.parametrize("kind", ["INTEGER", "DOUBLE", "FLOAT", "DECIMAL(5, 1)", "HUGEINT"])
-def test_parquet_weights_are_numbers_of_any_kind(tmp_path: Path, kind: str) -> None:
+def test_parquet_weights_take_any_number_type(tmp_path: Path, kind: str) -> None:
     graph = read_parquet(tmp_path, f"SELECT 'a' AS a, 'b' AS b, 4::{kind} AS w", weight_column="w")
     assert weights_of(graph) == {("a", "b"): 4.0}
     (source,) = graph.store.facts["sources"]
@@ -220,7 +224,7 @@ def test_parquet_weights_are_numbers_of_any_kind(tmp_path: Path, kind: str) -> N
 
 
 @pytest.mark.parametrize("bad", ["0", "-1", "'nan'", "'inf'", "NULL", "1e30", "1e-31"])
-def test_parquet_weights_that_are_none(tmp_path: Path, bad: str) -> None:
+def test_parquet_reports_invalid_weights(tmp_path: Path, bad: str) -> None:
     query = f"SELECT unnest([1, 2]) AS a, 3 AS b, unnest([1.5::DOUBLE, {bad}::DOUBLE]) AS w"
     with pytest.raises(
         MalformedRow, match=r"links\.parquet:2: .* or a weight that is not a number"
@@ -231,10 +235,10 @@ def test_parquet_weights_that_are_none(tmp_path: Path, bad: str) -> None:
     }
 
 
-@pytest.mark.parametrize("sign", [";", "\t", "|"])
-def test_decimal_comma_has_advice(tmp_path: Path, sign: str) -> None:
+@pytest.mark.parametrize("delimiter", [";", "\t", "|"])
+def test_decimal_comma_error_gives_advice(tmp_path: Path, delimiter: str) -> None:
     with pytest.raises(MalformedRow, match=r":2: a weight that .*decimal point, as in 0\.5$"):
-        read(tmp_path, f"a{sign}b{sign}2\nb{sign}c{sign}0,5\n", **WEIGHTED)
+        read(tmp_path, f"a{delimiter}b{delimiter}2\nb{delimiter}c{delimiter}0,5\n", **WEIGHTED)
     with pytest.raises(MalformedRow, match=r"a weight that .*Fix the row"):
         read(tmp_path, "a,b,1\nb,c,x\n", **WEIGHTED)
 
@@ -257,7 +261,7 @@ def test_decimal_comma_has_advice(tmp_path: Path, sign: str) -> None:
         (f"{PAIR}, '3' AS w", {"weight_column": "w"}, "'w' is VARCHAR; weights must be numbers"),
     ],
 )
-def test_columns_that_cannot_be(
+def test_weight_column_refuses_invalid_choice(
     tmp_path: Path, content: str, options: dict[str, Any], message: str
 ) -> None:
     reading = read_parquet if content.startswith("SELECT") else read
@@ -266,7 +270,7 @@ def test_columns_that_cannot_be(
     assert nothing_left(tmp_path)
 
 
-def test_text_and_parquet_and_nodes_go_together(tmp_path: Path) -> None:
+def test_ingest_adds_weights_of_text_and_parquet(tmp_path: Path) -> None:
     (tmp_path / "more.csv").write_text("a,b,0.5\nb,c,1\n")
     (tmp_path / "nodes.txt").write_text("d\n")
     duckdb.execute(
@@ -278,27 +282,27 @@ def test_text_and_parquet_and_nodes_go_together(tmp_path: Path) -> None:
     assert list(graph.names) == ["a", "b", "c", "d"]
 
 
-def test_out_links_carry_their_weights(make_graph: MakeGraph) -> None:
+def test_links_of_out_carries_weights(make_graph: MakeGraph) -> None:
     graph = make_graph([(0, 1, 2), (2, 1, 3), (2, 0, 4)], **WEIGHTED)
-    turned = links_of(graph, "out", weighted=True)
-    assert turned.neighbors.tolist() == [1, 0, 1]
-    assert turned.weights is not None
-    assert turned.weights.tolist() == [2, 4, 3]
+    out_links = links_of(graph, "out", weighted=True)
+    assert out_links.neighbors.tolist() == [1, 0, 1]
+    assert out_links.weights is not None
+    assert out_links.weights.tolist() == [2, 4, 3]
     assert links_of(graph, "out").weights is None
     assert in_links(graph).weights is None
     assert in_links(graph, weighted=True).weights is graph.in_weights
 
 
 @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
-def test_weights_that_are_not_positive_are_damage(make_graph: MakeGraph, value: float) -> None:
+def test_check_reports_nonpositive_weights(make_graph: MakeGraph, value: float) -> None:
     graph = make_graph([(0, 1, 2), (1, 0, 3)], **WEIGHTED)
     np.array([2.0, value], np.float32).tofile(graph.path / "in_weights")
     with pytest.raises(Damaged, match="some weights are not positive"):
         Graph.open(graph.path, verify=False).check()
 
 
-def test_weights_of_another_length_are_damage(make_graph: MakeGraph) -> None:
-    """A manifest that is whole, but says so."""
+def test_graph_reports_weights_of_wrong_length(make_graph: MakeGraph) -> None:
+    """The manifest is intact, but gives a wrong length."""
     graph = make_graph([(0, 1, 2), (1, 0, 3)], **WEIGHTED)
     store = graph.store
     entry = store.manifest.files["in_weights"]
@@ -307,37 +311,37 @@ def test_weights_of_another_length_are_damage(make_graph: MakeGraph) -> None:
         Graph(store)
 
 
-def test_the_command_line_reads_shows_and_verifies_weights(tmp_path: Path, shell: Shell) -> None:
+def test_commands_show_and_verify_weights(tmp_path: Path, shell: Shell) -> None:
     graph = tmp_path / "g"
     (tmp_path / "links.tsv").write_text("a\tb\t0.5\na\tb\t1\nb\tc\t1200\n")
     out, err = shell(["ingest", tmp_path / "links.tsv", "-o", graph, "--weight-column", "3"])
     assert "3 columns, with links from column 1 to column 2 and weights in column 3" in err
     assert "weights            1.5 to 1200, 1,201.5 in total" in out.splitlines()
-    found = json.loads(shell(["info", graph, "--format", "json"]).out)
-    assert (found["smallest_weight"], found["largest_weight"]) == (1.5, 1200)
-    assert found["total_weight"] == 1201.5
-    assert "all whole" in shell(["verify", graph]).out
+    info = json.loads(shell(["info", graph, "--format", "json"]).out)
+    assert (info["smallest_weight"], info["largest_weight"]) == (1.5, 1200)
+    assert info["total_weight"] == 1201.5
+    assert "all intact" in shell(["verify", graph]).out
     content = bytearray((graph / "in_weights").read_bytes())
     content[0] ^= 1
     (graph / "in_weights").write_bytes(content)
     assert "in_weights" in shell(["verify", graph], 1).err
 
 
-@pytest.mark.parametrize("ending", ["gml", "json", "graphml", "jsonl"])
+@pytest.mark.parametrize("suffix", ["gml", "json", "graphml", "jsonl"])
 @pytest.mark.parametrize("weight", ["strong", ""])
-def test_wrong_weight_has_a_link(tmp_path: Path, ending: str, weight: str) -> None:
-    """Which file, where, which link, which weight; and nothing of columns and delimiters."""
-    file, links = tmp_path / f"w.{ending}", [("a", "b", "2"), ("b", "c", "1"), ("c", "a", weight)]
-    file.write_text(_written(ending, links))
+def test_invalid_weight_error_names_link(tmp_path: Path, suffix: str, weight: str) -> None:
+    """The error gives file, line, link and weight, and no advice about delimiters."""
+    file, links = tmp_path / f"w.{suffix}", [("a", "b", "2"), ("b", "c", "1"), ("c", "a", weight)]
+    file.write_text(formatted_links(suffix, links))
     with pytest.raises(MalformedRow) as error:
         cocite.ingest(file, tmp_path / "g", weight_column="w")
-    told = str(error.value)
-    what = "the weight of a link, 'w', is missing, or is not a number from"
-    assert re.match(rf"{re.escape(str(file))}:\d+: {what}", told)
-    assert re.search(rf"'(c|3)\\t(a|1)\\t{weight}'", told)
-    assert "--bad-rows few" in told
-    assert "If weights have another name: --weight-column NAME" in told
-    assert "--delimiter" not in told
+    message = str(error.value)
+    reason = "the weight of a link, 'w', is missing, or is not a number from"
+    assert re.match(rf"{re.escape(str(file))}:\d+: {reason}", message)
+    assert re.search(rf"'(c|3)\\t(a|1)\\t{weight}'", message)
+    assert "--bad-rows few" in message
+    assert "If weights have another name: --weight-column NAME" in message
+    assert "--delimiter" not in message
     graph = cocite.ingest(file, tmp_path / "g", weight_column="w", bad_rows="few")
     assert graph.edges == 2
     with pytest.raises((MalformedRow, UsageError)) as other:
@@ -345,16 +349,16 @@ def test_wrong_weight_has_a_link(tmp_path: Path, ending: str, weight: str) -> No
     assert "--delimiter" not in str(other.value)
 
 
-def _written(ending: str, links: list[tuple[str, str, str]]) -> str:
-    """Links with weights, which may be missing, in a format."""
-    if ending in ("json", "jsonl"):
+def formatted_links(suffix: str, links: list[tuple[str, str, str]]) -> str:
+    """Links in a format; empty weights are omitted."""
+    if suffix in ("json", "jsonl"):
         rows = [{"source": a, "target": b} | ({"w": w} if w else {}) for a, b, w in links]
-        if ending == "jsonl":
+        if suffix == "jsonl":
             return "".join(json.dumps(row) + "\n" for row in rows)
-        there = [{"id": name} for name in "abc"]
-        return json.dumps({"directed": True, "nodes": there, "links": rows}, indent=1)
+        node_list = [{"id": name} for name in "abc"]
+        return json.dumps({"directed": True, "nodes": node_list, "links": rows}, indent=1)
     ids = {name: str(i) for i, name in enumerate("abc", 1)}
-    if ending == "gml":
+    if suffix == "gml":
         nodes = "".join(f'node [ id {ids[n]} label "{n}" ]\n' for n in "abc")
         edges = "".join(
             f"edge [ source {ids[a]} target {ids[b]}" + (f' w "{w}"' if w else "") + " ]\n"

@@ -1,4 +1,4 @@
-"""Building: the same bytes after any interruption, and what is refused."""
+"""Builds: the same bytes after any interruption, and refusals."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
 from cocite.storage import disk
 from tests.builds import stop_at
-from tests.conftest import MakeGraph, by_walks
+from tests.conftest import MakeGraph, with_psimrank
 from tests.storage.enemy import Killed, KilledAt
 
 OPTIONS = BuildOptions.checked("psimrank", settings={"samples": 20, "length": 6, "seed": 5})
@@ -35,13 +35,13 @@ def build(graph: Graph, output: Path, measure: str = "psimrank", **options: Any)
 
 
 def stream(path: Path) -> bytes:
-    """The samples' bytes in order, wherever the shards are cut."""
+    """Return the samples' bytes in order, regardless of shard boundaries."""
     names = sorted(n for n in StoredIndex.open(path).store.manifest.files if "samples-" in n)
     return b"".join((path / name).read_bytes() for name in names)
 
 
-def others(path: Path) -> dict[str, bytes]:
-    """The other files that the manifest names."""
+def other_files(path: Path) -> dict[str, bytes]:
+    """Return the manifest's files without samples."""
     return {
         name: (path / name).read_bytes()
         for name in StoredIndex.open(path).store.manifest.files
@@ -49,13 +49,13 @@ def others(path: Path) -> dict[str, bytes]:
     }
 
 
-def test_more_samples_begin_with_the_same_samples(graph: Graph, tmp_path: Path) -> None:
+def test_build_with_more_samples_keeps_first_samples(graph: Graph, tmp_path: Path) -> None:
     build(graph, tmp_path / "a")
     cocite.build(graph, tmp_path / "b", samples=33, length=6, seed=5, measure="psimrank")
     assert stream(tmp_path / "b").startswith(stream(tmp_path / "a"))
 
 
-def test_another_seed_or_measure_is_another_index(graph: Graph, tmp_path: Path) -> None:
+def test_build_seed_and_measure_change_samples(graph: Graph, tmp_path: Path) -> None:
     build(graph, tmp_path / "a")
     build(graph, tmp_path / "b", "simrank")
     cocite.build(graph, tmp_path / "c", samples=20, length=6, seed=6, measure="psimrank")
@@ -63,39 +63,39 @@ def test_another_seed_or_measure_is_another_index(graph: Graph, tmp_path: Path) 
 
 
 @pytest.mark.parametrize("call", ["write", "sync_file", "sync_directory", "rename", "rename_new"])
-def test_a_build_killed_at_any_call_resumes_to_the_same_bytes(
+def test_build_killed_at_any_call_resumes_to_same_bytes(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     build(graph, tmp_path / "whole", shard=6)
     real = getattr(disk, call)
-    stops = least = 0
+    kills = least = 0
     for nth in range(1, 200):
-        dying = KilledAt(real, nth)
+        killed_call = KilledAt(real, nth)
         output = tmp_path / f"{call}{nth}"
-        monkeypatch.setattr(disk, call, dying)
+        monkeypatch.setattr(disk, call, killed_call)
         try:
             build(graph, output, shard=6)
         except Killed:
-            stops += 1
+            kills += 1
             monkeypatch.setattr(disk, call, real)
-            if output.exists():  # killed behind the rename that published it
+            if output.exists():  # killed after the rename that published it
                 assert StoredIndex.open(output).parts[0].samples == 20
             else:
                 with pytest.raises(NotAStore):
                     StoredIndex.open(output)
                 done: list[int] = []
                 build(graph, output, shard=6, progress=lambda d, _, done=done: done.append(d))
-                least = max(least, done[0])  # what an interruption this late must have kept
+                least = max(least, done[0])  # an interruption this late must keep as much
                 assert done[0] >= least
         assert stream(output) == stream(tmp_path / "whole")
-        assert others(output) == others(tmp_path / "whole")
-        if dying.calls < nth:
+        assert other_files(output) == other_files(tmp_path / "whole")
+        if killed_call.calls < nth:
             break
-    assert stops >= 1
+    assert kills >= 1
     assert least >= 18 or call == "rename_new"
 
 
-def test_a_resumed_build_makes_only_what_is_missing(graph: Graph, tmp_path: Path) -> None:
+def test_index_build_resumes_missing_samples_only(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         build(graph, tmp_path / "x", shard=4, progress=stop_at(13))
     with IndexBuild(graph, tmp_path / "x", OPTIONS, Resources.checked(shard=4)) as work:
@@ -104,30 +104,34 @@ def test_a_resumed_build_makes_only_what_is_missing(graph: Graph, tmp_path: Path
         assert work.run().units == 8
 
 
-def test_unfinished_build_of_other_settings_stays(graph: Graph, tmp_path: Path) -> None:
+def test_build_refuses_resume_with_other_settings(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         build(graph, tmp_path / "x", shard=4, progress=stop_at(9))
     before = sorted(f.name for f in (tmp_path / "x.building").iterdir())
     other = cocite.generate_web(tmp_path / "other", nodes=60, links=200)
-    walks = {"length": 6, "seed": 5, "samples": 20, "measure": "psimrank", "shard": 4}
-    turned = walks | {"samples": 30, "direction": "out", "shard": 7}
+    settings = {"length": 6, "seed": 5, "samples": 20, "measure": "psimrank", "shard": 4}
+    changed = settings | {"samples": 30, "direction": "out", "shard": 7}
     cases: list[tuple[Graph, dict[str, Any], str]] = [
-        (graph, walks | {"measure": "simrank"}, r"measure: psimrank, here simrank\. .*--no-resume"),
-        (graph, walks | {"shard": 5}, r"settings: shard: 4, here 5\. Repeat those settings"),
-        (graph, turned, "direction: in, here out; samples: 20, here 30; shard: 4, here"),
+        (
+            graph,
+            settings | {"measure": "simrank"},
+            r"measure: psimrank, here simrank\. .*--no-resume",
+        ),
+        (graph, settings | {"shard": 5}, r"settings: shard: 4, here 5\. Repeat those settings"),
+        (graph, changed, "direction: in, here out; samples: 20, here 30; shard: 4, here"),
         (graph, {}, "measure: psimrank, here fusion; direction: in, "),
-        (other, walks, r"other settings: graph: different\. Repeat"),
+        (other, settings, r"other settings: graph: different\. Repeat"),
     ]
-    for of, given, message in cases:
+    for source, options, message in cases:
         with pytest.raises(UsageError, match=message):
-            cocite.build(of, tmp_path / "x", **given)
+            cocite.build(source, tmp_path / "x", **options)
     assert sorted(f.name for f in (tmp_path / "x.building").iterdir()) == before
     build(graph, tmp_path / "x", "simrank", shard=4, restart=True)
     build(graph, tmp_path / "y", "simrank", shard=4)
     assert stream(tmp_path / "x") == stream(tmp_path / "y")
 
 
-def test_a_finished_shard_that_was_cut_is_made_again(graph: Graph, tmp_path: Path) -> None:
+def test_build_remakes_truncated_shard(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         build(graph, tmp_path / "x", shard=4, progress=stop_at(9))
     shard = tmp_path / "x.building" / "in.samples-000004"
@@ -137,7 +141,7 @@ def test_a_finished_shard_that_was_cut_is_made_again(graph: Graph, tmp_path: Pat
     assert stream(tmp_path / "x") == stream(tmp_path / "y")
 
 
-def test_a_second_builder_is_turned_away(graph: Graph, tmp_path: Path) -> None:
+def test_build_refuses_second_builder(graph: Graph, tmp_path: Path) -> None:
     with (
         IndexBuild(graph, tmp_path / "x", OPTIONS, Resources.checked()),
         pytest.raises(Busy, match="another process"),
@@ -145,14 +149,14 @@ def test_a_second_builder_is_turned_away(graph: Graph, tmp_path: Path) -> None:
         build(graph, tmp_path / "x")
 
 
-def test_an_existing_output_is_kept_unless_told(graph: Graph, tmp_path: Path) -> None:
+def test_build_keeps_existing_output_without_overwrite(graph: Graph, tmp_path: Path) -> None:
     build(graph, tmp_path / "x")
     with pytest.raises(OutputExists, match="--overwrite"):
         build(graph, tmp_path / "x", "simrank")
-    held = cocite.open(tmp_path / "x")
-    before = held.related("p1")
+    opened = cocite.open(tmp_path / "x")
+    before = opened.related("p1")
     build(graph, tmp_path / "x", "simrank", overwrite=True)
-    assert held.related("p1") == before  # an open index is not pulled away
+    assert opened.related("p1") == before  # an open index stays readable
     assert cocite.open(tmp_path / "x").measure == "simrank"
     assert not (tmp_path / "x.building").exists()
 
@@ -170,13 +174,15 @@ def test_an_existing_output_is_kept_unless_told(graph: Graph, tmp_path: Path) ->
     ],
     ids="-".join,
 )
-def test_size_is_known(graph: Graph, tmp_path: Path, kind: tuple[str, str]) -> None:
-    """From the first sample of each thread: two, however many cores there are; from expanded rows
-    of some nodes, which have up to seven times the entries of one.
+def test_index_build_estimate_predicts_size(
+    graph: Graph, tmp_path: Path, kind: tuple[str, str]
+) -> None:
+    """The estimate extrapolates from one sample per thread, or from the rows of some nodes, which
+    can be seven times as long as others.
     """
-    drawn = {} if kind[1] == "rows" else {"samples": 20, "length": 6, "seed": 5}
+    settings = {} if kind[1] == "rows" else {"samples": 20, "length": 6, "seed": 5}
     direction = "any" if kind[0] == "ppr-pmi" else "in"
-    options = BuildOptions.checked(kind[0], direction, kind[1], drawn)
+    options = BuildOptions.checked(kind[0], direction, kind[1], settings)
     with IndexBuild(graph, tmp_path / "x", options, Resources.checked(threads=2)) as work:
         estimate = work.estimate()
         report = work.run()
@@ -185,11 +191,11 @@ def test_size_is_known(graph: Graph, tmp_path: Path, kind: tuple[str, str]) -> N
     assert report.bytes == sum(sizes.values()) - sizes["manifest.json"]
 
 
-def test_a_sample_is_small() -> None:
+def test_tree_words_bound_sample_size() -> None:
     assert 4 * (10**6 + blob_words(10**6)) < 8.51 * 10**6
 
 
-def test_a_budget_that_is_too_small_names_what_is_needed(graph: Graph, tmp_path: Path) -> None:
+def test_build_memory_error_names_required_size(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(
         ResourceError,
         match=r"needs 4\.2 MB of memory, even in blocks and with .* on disk; the limit is 5 kB",
@@ -235,20 +241,20 @@ def test_a_budget_that_is_too_small_names_what_is_needed(graph: Graph, tmp_path:
         ({"only_range": "1/2", "measure": "pagesim"}, "an index of pagesim needs links"),
     ],
 )
-def test_wrong_options_are_refused_before_anything_is_written(
+def test_build_refuses_invalid_options_before_writing(
     graph: Graph, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
-        cocite.build(graph, tmp_path / "x", **by_walks(options))
+        cocite.build(graph, tmp_path / "x", **with_psimrank(options))
     assert not list(tmp_path.glob("x*"))
 
 
-def test_an_empty_graph_cannot_be_indexed(empty_graph: Graph, tmp_path: Path) -> None:
+def test_build_refuses_empty_graph(empty_graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no nodes"):
         cocite.build(empty_graph, tmp_path / "x", measure="psimrank")
 
 
-def test_the_manifest_holds_neither_time_nor_place(graph: Graph, tmp_path: Path) -> None:
+def test_index_manifest_omits_absolute_paths(graph: Graph, tmp_path: Path) -> None:
     build(graph, tmp_path / "x")
     text = (tmp_path / "x" / "manifest.json").read_text()
     assert str(tmp_path) not in text

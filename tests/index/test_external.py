@@ -1,4 +1,4 @@
-"""Trees made in blocks, in files, and together: the bytes of one sample alone in memory."""
+"""Trees built in blocks, in files, and in groups: the bytes of one sample alone in memory."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -38,15 +38,15 @@ def words(blob: Blob) -> list[int]:
 
 
 def check_blobs(whole: Maker, maker: Maker, samples: tuple[int, ...]) -> None:
-    """Both make the same blobs, one after another."""
+    """Check that both make the same blobs, one after another."""
     for sample in samples:
-        expected, found = whole(sample), maker(sample)
-        assert words(found) == words(expected)
-        assert (found.digest, found.nbytes) == (expected.digest, expected.nbytes)
-        assert (found.members, found.live) == (expected.members, expected.live)
+        expected, actual = whole(sample), maker(sample)
+        assert words(actual) == words(expected)
+        assert (actual.digest, actual.nbytes) == (expected.digest, expected.nbytes)
+        assert (actual.members, actual.live) == (expected.members, expected.live)
 
 
-def maker_of(
+def batch_maker(
     graph: Graph,
     step: Step,
     length: int,
@@ -55,7 +55,7 @@ def maker_of(
     rows: int,
     threads: int,
 ) -> BatchMaker:
-    """Of samples that walk together, with so many rows of tokens in files, in memory if none."""
+    """Make groups of samples, with ``rows`` rows of tokens per file, or in memory if 0."""
     mover = Mover(in_links(graph), step, 5, cuts)
     if rows:
         walker = ExternalWalker(mover, length, graph.path, rows, together)
@@ -68,7 +68,7 @@ def maker_of(
 
 
 LOOP = 2, [(0, 1), (1, 0)]
-"""Of which both walks go on behind any step."""
+"""A graph whose walks never end."""
 
 
 @settings(max_examples=40)
@@ -82,7 +82,7 @@ LOOP = 2, [(0, 1), (1, 0)]
     st.sampled_from([0, 0, 0, *range(1, 10)]),
     st.integers(1, 3),
 )
-def test_any_blocks_buffers_and_batches_make_the_same_blob(
+def test_batch_maker_blocks_and_batches_keep_blobs(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     step: Step,
@@ -94,9 +94,9 @@ def test_any_blocks_buffers_and_batches_make_the_same_blob(
 ) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
-    inside = tuple(sorted(cut for cut in cuts if cut < n))
+    bounds = tuple(sorted(cut for cut in cuts if cut < n))
     whole = TreeMaker(Walker(Mover(in_links(stored), step, 5), length), n, True)
-    maker = maker_of(stored, step, length, inside, together, rows, threads)
+    maker = batch_maker(stored, step, length, bounds, together, rows, threads)
     check_blobs(whole, maker, (0, 1, 2, 3, 4, 5, 6, 2, 1, 9, 0))
 
 
@@ -110,7 +110,7 @@ def test_any_blocks_buffers_and_batches_make_the_same_blob(
     st.integers(1, 3),
     st.integers(1, 40),
 )
-def test_paths_and_compact_samples_in_files_are_those_in_memory(
+def test_external_paths_and_compact_match_memory(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     step: Step,
@@ -122,11 +122,11 @@ def test_paths_and_compact_samples_in_files_are_those_in_memory(
     n, edges = graph
     stored = make_graph(edges, range(n))
     links, folder = in_links(stored), stored.path
-    inside = tuple(sorted(cut for cut in cuts if cut < n))
-    walk = Mover(links, step, 5, inside), length
+    bounds = tuple(sorted(cut for cut in cuts if cut < n))
+    walk = Mover(links, step, 5, bounds), length
     walker = ExternalWalker(*walk, folder, rows, together, points=True)
-    mover = Mover(links, Step.COMPACT, 5, inside)
-    compact = ExternalCompact(links, mover, inside, rows, folder, together)
+    mover = Mover(links, Step.COMPACT, 5, bounds)
+    compact = ExternalCompact(links, mover, bounds, rows, folder, together)
     for whole, maker in (
         (
             PathMaker(Walker(Mover(links, step, 5), length), n, length, True),
@@ -140,7 +140,7 @@ def test_paths_and_compact_samples_in_files_are_those_in_memory(
 
 
 def tangled(make_graph: MakeGraph) -> Graph:
-    """Hubs both ways, chains, self-loops that are kept, nodes alone, many components."""
+    """Hubs in both directions, chains, kept self-loops, isolated nodes, many components."""
     rng = np.random.default_rng(8)
     edges = [("a", f"fan{i}") for i in range(400)] + [(f"fan{i}", "b") for i in range(400)]
     edges += [(f"chain{i}", f"chain{i + 1}") for i in range(60)]
@@ -150,7 +150,9 @@ def tangled(make_graph: MakeGraph) -> Graph:
     return make_graph(edges, (f"alone{i}" for i in range(50)), keep_self_loops=True)
 
 
-def test_real_graph_has_the_same_index(data: Callable[[str], Path], tmp_path: Path) -> None:
+def test_external_build_of_real_graph_keeps_bytes(
+    data: Callable[[str], Path], tmp_path: Path
+) -> None:
     graph = cocite.ingest(data("web-NotreDame/web-NotreDame.txt.gz"), tmp_path / "g")
     for name, way in (
         ("a", {}),
@@ -162,19 +164,19 @@ def test_real_graph_has_the_same_index(data: Callable[[str], Path], tmp_path: Pa
     assert files(tmp_path / "a") == files(tmp_path / "b") == files(tmp_path / "c")
 
 
-def planned(
+def plan_trees(
     graph: cocite.Graph, memory: int, blocks: int | None = None, external: bool = False
 ) -> fit.MemoryPlan:
-    """What the trees layout makes of a budget, with one thread."""
-    means = Resources(1, memory, None, blocks, external)
+    """Return the trees layout's plan for a memory limit, with one thread."""
+    resources = Resources(1, memory, None, blocks, external)
     demand = fit.Demand("trees", maker_bytes, external=1)
-    return fit.plan_fit(in_links(graph), means, demand)
+    return fit.plan_fit(in_links(graph), resources, demand)
 
 
-# -- which form is chosen -----------------------------------------------------------------
+# -- choice of the form -------------------------------------------------------------------
 
 
-def test_the_budget_decides_the_form(
+def test_index_build_memory_limit_selects_form(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = tangled(make_graph)
@@ -194,58 +196,59 @@ def test_the_budget_decides_the_form(
     assert "blocks of the graph one after another" in texts[tokens + 8192]
     for memory in (tokens - 1, 20_000):
         assert (
-            "blocks from disk, and the state of walks on disk: in memory it takes" in texts[memory]
+            "blocks from disk, and the state of walks on disk: in memory, it would take"
+            in texts[memory]
         )
 
 
-def test_forced_blocks_use_memory_where_they_fit(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_plan_fit_keeps_forced_blocks_in_memory(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = tangled(make_graph)
-    fitting = planned(graph, 10**8, 3)
-    assert not fitting.external
-    assert len(fitting.cuts) == 2
-    small = planned(graph, 30_000, 3)
+    in_memory = plan_trees(graph, 10**8, 3)
+    assert not in_memory.external
+    assert len(in_memory.cuts) == 2
+    small = plan_trees(graph, 30_000, 3)
     assert small.external
-    assert small.cuts == fitting.cuts
+    assert small.cuts == in_memory.cuts
     with pytest.raises(
         UsageError, match=r"blocks is 2,000; with the state of walks on disk, the maximum is 1,024"
     ):
         cocite.build(graph, tmp_path / "x", blocks=2000, external=True, measure="psimrank")
-    ample = planned(graph, 10**9, external=True)
+    ample = plan_trees(graph, 10**9, external=True)
     assert ample.cuts == ()
-    assert ample.memory < 20 * 10**6  # what it takes, not what it might have
+    assert ample.memory < 20 * 10**6  # what it needs, not the limit
 
 
-# -- what can come between ----------------------------------------------------------------
+# -- groups of samples --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("disk", [0, 2 * 36 * 1000 * 20, 10**12])
 @pytest.mark.parametrize("external", [False, True])
-def test_samples_are_the_same_bytes_whatever_the_disk_lets_walk_together(
+def test_plan_fit_group_size_keeps_bytes(
     make_graph: MakeGraph,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     external: bool,
     disk: int,
 ) -> None:
-    graph, made = tangled(make_graph), {"samples": 40, "measure": "psimrank"}
-    cocite.build(graph, tmp_path / "x", **made)
-    real, seen = fit.plan_fit, []
+    graph, options = tangled(make_graph), {"samples": 40, "measure": "psimrank"}
+    cocite.build(graph, tmp_path / "x", **options)
+    real, plans = fit.plan_fit, []
 
-    def limited(links: Links, means: Resources, demand: fit.Demand) -> fit.MemoryPlan:
+    def limited(links: Links, resources: Resources, demand: fit.Demand) -> fit.MemoryPlan:
         together = fit.samples_together(40, 1000, disk)
-        seen.append(real(links, means, replace(demand, together=together, external=together)))
-        return seen[-1]
+        plans.append(real(links, resources, replace(demand, together=together, external=together)))
+        return plans[-1]
 
     monkeypatch.setattr("cocite.index.layouts.trees.build.plan_fit", limited)
-    cocite.build(graph, tmp_path / "y", blocks=3, external=external, **made)
-    assert seen[-1].together == {0: 16, 10**12: 40}.get(disk, 20)
+    cocite.build(graph, tmp_path / "y", blocks=3, external=external, **options)
+    assert plans[-1].together == {0: 16, 10**12: 40}.get(disk, 20)
     assert files(tmp_path / "y") == files(tmp_path / "x")
 
 
-def test_what_is_estimated_is_not_made_again(
+def test_index_build_reuses_estimated_samples(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One sample to warm up, a group that is timed, and kept for the build."""
+    """One sample warms up; the timed group is kept for the build."""
     graph, walked = tangled(make_graph), []
     real = WalkerGroup.__call__
 

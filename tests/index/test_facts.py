@@ -1,4 +1,4 @@
-"""Manifests with right checksums and wrong facts: the work of an enemy. Nothing is done by them."""
+"""Forged manifests, with valid checksums and wrong facts: every one is refused."""
 
 import json
 import shutil
@@ -31,18 +31,18 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 
 @pytest.fixture(scope="module")
 def build(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Copies of small indexes, each built once."""
-    made: dict[str, Path] = {}
+    """Copy a small index, which is built once for each kind."""
+    built: dict[str, Path] = {}
 
     def copy(path: Path, kind: str = "psimrank") -> Path:
-        if kind not in made:
-            made[kind] = tmp_path_factory.mktemp("index") / "x"
+        if kind not in built:
+            built[kind] = tmp_path_factory.mktemp("index") / "x"
             measure = {"refined": "simrank", "refreshed": "psimrank"}.get(kind, kind)
             refine = kind == "refined"
-            cocite.build(graph, made[kind], measure=measure, samples=4, length=3, refine=refine)
+            cocite.build(graph, built[kind], measure=measure, samples=4, length=3, refine=refine)
             if kind == "refreshed":
-                cocite.refresh(made[kind], graph, fraction=0.5, force=True)
-        shutil.copytree(made[kind], path)
+                cocite.refresh(built[kind], graph, fraction=0.5, force=True)
+        shutil.copytree(built[kind], path)
         return path
 
     return copy
@@ -54,7 +54,7 @@ def contents(path: Path) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("share", [0.5, 1])
 @pytest.mark.parametrize("fact", ["direction", "label"])
-def test_a_refresh_writes_in_its_own_draft_only(
+def test_refresh_refuses_path_traversal_in_facts(
     build: Build,
     graph: Graph,
     tmp_path: Path,
@@ -104,7 +104,7 @@ FACTS: list[tuple[tuple[str | int, ...], list[Any]]] = [
     (("refined",), [{"in.diagonal": {"decay": 0.6, "low": 0, "high": 0}}, {"../x": {}}, None, []]),
     (("generations",), [[], [{}], None, "x"]),
 ]
-"""A fact of an index, and values that none may have."""
+"""Facts of an index, and invalid values for each."""
 BLENDS: list[tuple[tuple[str | int, ...], list[Any]]] = [
     (("parts", 0, "label"), ["psimrank-2", "../x"]),
     (("parts", 1, "number"), [0, 2**40]),
@@ -130,7 +130,7 @@ SNAPSHOTS: dict[str, list[Any]] = {
     "date": [None, "2026-13-01"],
     "path": ["/etc", None, "a\0"],
 }
-OF_KINDS = [
+CASES = [
     *(("psimrank", *each) for each in FACTS),
     *((BLEND, *each) for each in BLENDS),
     *(("refined", ("refined", "in.diagonal", key), values) for key, values in REFINED.items()),
@@ -139,40 +139,42 @@ OF_KINDS = [
 
 
 def check_refused(
-    path: Path, opened: Callable[[Path], object], fact: tuple[Any, ...], values: list[Any]
+    path: Path, open_store: Callable[[Path], object], fact: tuple[Any, ...], values: list[Any]
 ) -> None:
-    """Neither opened nor found to be whole with any of the values."""
-    whole = (path / "manifest.json").read_bytes()
+    """Check that a store with any of the values neither opens nor passes ``verify``."""
+    manifest = (path / "manifest.json").read_bytes()
     for value in values:
-        (path / "manifest.json").write_bytes(whole)
+        (path / "manifest.json").write_bytes(manifest)
         change_facts(path, *fact, to=value)
         with pytest.raises(Damaged) as caught:
-            opened(path)
+            open_store(path)
         assert str(path) in str(caught.value), value
         assert main(["verify", str(path)]) == 1, value
 
 
-@pytest.mark.parametrize(("kind", "fact", "values"), OF_KINDS, ids=lambda at: str(at) if at else "")
-def test_every_fact_is_checked(
+@pytest.mark.parametrize(("kind", "fact", "values"), CASES, ids=lambda at: str(at) if at else "")
+def test_index_manifest_refuses_invalid_fact(
     build: Build, tmp_path: Path, kind: str, fact: tuple[Any, ...], values: list[Any]
 ) -> None:
     check_refused(build(tmp_path / "x", kind), cocite.open, fact, values)
 
 
 @pytest.mark.parametrize("fact", [fact for fact, _ in FACTS if fact[-1] not in ("more",)])
-def test_no_fact_may_be_missing(build: Build, tmp_path: Path, fact: tuple[str | int, ...]) -> None:
+def test_index_manifest_refuses_missing_fact(
+    build: Build, tmp_path: Path, fact: tuple[str | int, ...]
+) -> None:
     index = build(tmp_path / "x")
 
     def remove(value: dict[str, Any]) -> None:
-        at: Any = value["facts"]
+        parent: Any = value["facts"]
         for key in fact[:-1]:
-            at = at[key]
-        at.pop(fact[-1], None)
+            parent = parent[key]
+        parent.pop(fact[-1], None)
 
-    whole = json.loads((index / "manifest.json").read_bytes())
+    manifest = json.loads((index / "manifest.json").read_bytes())
     rewrite(index, remove)
-    if json.loads((index / "manifest.json").read_bytes())["facts"] == whole["facts"]:
-        cocite.open(index)  # it was not there
+    if json.loads((index / "manifest.json").read_bytes())["facts"] == manifest["facts"]:
+        cocite.open(index)  # it was absent
     else:
         with pytest.raises(Damaged):
             cocite.open(index)
@@ -193,7 +195,7 @@ def test_no_fact_may_be_missing(build: Build, tmp_path: Path, fact: tuple[str | 
         ("simrank", {"direction": "both", "refine": True}),
     ],
 )
-def test_what_is_built_is_opened(
+def test_index_manifest_accepts_built_and_refreshed(
     build: Build, graph: Graph, tmp_path: Path, measure: str, options: dict[str, Any]
 ) -> None:
     built = cocite.build(graph, tmp_path / "x", measure=measure, **options)
@@ -218,12 +220,16 @@ GRAPH: list[tuple[tuple[str, ...], list[Any]]] = [
 
 
 @pytest.mark.parametrize(("fact", "values"), GRAPH, ids=lambda at: str(at) if at else "")
-def test_graph_fact_check(make_graph: MakeGraph, fact: tuple[str, ...], values: list[Any]) -> None:
+def test_graph_manifest_refuses_invalid_fact(
+    make_graph: MakeGraph, fact: tuple[str, ...], values: list[Any]
+) -> None:
     path = make_graph([(*edge, 2) for edge in EDGES], weight_column="3").path
     check_refused(path, Graph.open, fact, values)
 
 
-def test_verify_reports(build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_verify_reports_damaged_manifest(
+    build: Build, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     index = build(tmp_path / "x")
     change_facts(index, "parts", 0, "weight", to=0.5)
     assert main(["verify", str(index)]) == 1
@@ -236,7 +242,7 @@ def test_verify_reports(build: Build, tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.parametrize(
-    ("label", "direction", "said"),
+    ("label", "direction", "message"),
     [
         ("../x", "in", r"part label is '\.\./x'; it must contain only a-z, 0-9 and hyphens"),
         ("a/b", "in", "part label is 'a/b'"),
@@ -245,8 +251,8 @@ def test_verify_reports(build: Build, tmp_path: Path, capsys: pytest.CaptureFixt
         ("", "", "direction is ''"),
     ],
 )
-def test_no_part_can_name_a_file_elsewhere(label: str, direction: str, said: str) -> None:
-    """Whatever comes before: what names the files of a draft looks once more."""
+def test_part_plan_prefix_refuses_path_traversal(label: str, direction: str, message: str) -> None:
+    """The prefix of file names is checked even if earlier checks were skipped."""
     plan = PartPlan(find_measure("psimrank"), direction, "trees", PartSettings(), 1.0, label)
-    with pytest.raises(UsageError, match=said):
+    with pytest.raises(UsageError, match=message):
         _ = plan.prefix

@@ -1,5 +1,5 @@
-"""Every file of every layout is what the layout declares and FORMAT.md says, or is not opened; what
-fits its checksum and not the format is found when it is verified, and not copied.
+"""Every file of every layout must match what the layout declares and FORMAT.md says. Files that
+match their checksum but violate the format are found by ``verify``, and never copied.
 """
 
 import re
@@ -23,7 +23,7 @@ from cocite.index.layouts.reader import LAYOUTS, format_of, is_sampled, sampled_
 from cocite.index.layouts.snapshots import SINCE
 from cocite.index.results import verify
 from cocite.storage import manifest
-from tests.conftest import by_walks, of_texts
+from tests.conftest import measure_texts, with_psimrank
 from tests.storage.enemy import change_file, rewrite
 
 FORMAT = Path(manifest.__file__).with_name("FORMAT.md")
@@ -46,7 +46,7 @@ MORE: dict[str, dict[str, Any]] = {
     "kept": {"layout": "trees", "samples": 3, "only_prefix": "page"},
 }
 SWAPS = {"<u4": "<f4", "<f4": "<u4", "<u8": "<f8", "<f8": "<u8", "|u1": "<u2"}
-"""Another dtype of as many bytes, or that goes into them."""
+"""Another dtype of the same size, or of a size that fits."""
 
 
 @pytest.fixture(scope="module")
@@ -61,15 +61,15 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
 
 @pytest.fixture(scope="module")
 def build(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """An index of a case, built once."""
+    """Build the index of a case, once."""
 
     @cache
-    def made(name: str) -> Path:
-        path, options = tmp_path_factory.mktemp("index") / "x", by_walks((CASES | MORE)[name])
-        cocite.build(graph, path, **options, **of_texts(graph, options["measure"]))
+    def build_once(name: str) -> Path:
+        path, options = tmp_path_factory.mktemp("index") / "x", with_psimrank((CASES | MORE)[name])
+        cocite.build(graph, path, **options, **measure_texts(graph, options["measure"]))
         return path
 
-    return made
+    return build_once
 
 
 @pytest.fixture(scope="module", params=sorted(CASES))
@@ -77,44 +77,44 @@ def built(request: pytest.FixtureRequest, build: Callable[[str], Path]) -> Path:
     return build(request.param)
 
 
-def test_there_is_a_case_for_every_layout() -> None:
+def test_layouts_each_have_file_case() -> None:
     assert set(CASES) == set(LAYOUTS)
 
 
-def refused(path: Path, match: str) -> None:
-    """Neither opened nor found to be whole."""
+def check_refused(path: Path, match: str) -> None:
+    """Check that a store neither opens nor passes ``verify``."""
     with pytest.raises(Damaged, match=re.escape(match)):
         cocite.open(path)
     assert main(["verify", str(path)]) == 1
 
 
-def test_a_file_of_another_dtype_or_shape_is_refused(built: Path, tmp_path: Path) -> None:
+def test_open_refuses_file_with_other_dtype_or_shape(built: Path, tmp_path: Path) -> None:
     store = cocite.open(built).stored.store
     for name, entry in store.manifest.files.items():
         array = store.array(name)
-        others = [array[:-1], np.concatenate([array, array[-1:]])] if array.size else []
+        replacements = [array[:-1], np.concatenate([array, array[-1:]])] if array.size else []
         if array.nbytes % 2 == 0:
-            others.append(array.reshape(-1).view(SWAPS[entry.dtype]).reshape(-1))
-        others.append(array.reshape(1, *array.shape))
-        for other in others:
-            loose = "samples-" in name or name in ("names.data", "none.words.letters")
-            if loose and other.dtype == array.dtype and other.ndim == 1:
-                continue  # their sizes follow from what is in other files
+            replacements.append(array.reshape(-1).view(SWAPS[entry.dtype]).reshape(-1))
+        replacements.append(array.reshape(1, *array.shape))
+        for replacement in replacements:
+            variable_size = "samples-" in name or name in ("names.data", "none.words.letters")
+            if variable_size and replacement.dtype == array.dtype and replacement.ndim == 1:
+                continue  # their sizes depend on the content of other files
             path = tmp_path / "x"
             shutil.copytree(built, path)
-            change_file(path, name, other)
-            refused(path, f"{path}: ")
+            change_file(path, name, replacement)
+            check_refused(path, f"{path}: ")
             shutil.rmtree(path)
 
 
-def test_a_file_that_is_missing_is_refused(built: Path, tmp_path: Path) -> None:
+def test_open_refuses_missing_file(built: Path, tmp_path: Path) -> None:
     for name in cocite.open(built).stored.store.manifest.files:
         if name == "names.by_name":
-            continue  # it may be missing
+            continue  # it is optional
         path = tmp_path / "x"
         shutil.copytree(built, path)
         rewrite(path, lambda value, name=name: value["files"].pop(name))  # type: ignore[misc]
-        refused(path, str(path))
+        check_refused(path, str(path))
         shutil.rmtree(path)
 
 
@@ -122,11 +122,11 @@ def test_a_file_that_is_missing_is_refused(built: Path, tmp_path: Path) -> None:
     "name",
     ["more", "in.more", "out.members", "in.samples-00000", "in.samples-0000000", SINCE, WANTED],
 )
-def test_a_file_that_is_not_declared_is_refused(built: Path, tmp_path: Path, name: str) -> None:
+def test_open_refuses_undeclared_file(built: Path, tmp_path: Path, name: str) -> None:
     path = tmp_path / "x"
     shutil.copytree(built, path)
     change_file(path, name, np.zeros(4, np.uint32))
-    refused(path, str(path))
+    check_refused(path, str(path))
 
 
 @pytest.mark.parametrize(
@@ -143,11 +143,11 @@ def test_a_file_that_is_not_declared_is_refused(built: Path, tmp_path: Path, nam
         ("members", None),
     ],
 )
-def test_a_shard_has_one_name(name: str, number: int | None) -> None:
+def test_shard_number_reads_canonical_names_only(name: str, number: int | None) -> None:
     assert shard_number(name) == number
 
 
-def test_shards_that_leave_samples_out_are_refused(graph: Graph, tmp_path: Path) -> None:
+def test_open_refuses_shards_with_missing_samples(graph: Graph, tmp_path: Path) -> None:
     cocite.build(graph, tmp_path / "x", samples=4, shard=2, measure="psimrank")
 
     def rename(value: dict[str, Any]) -> None:
@@ -155,11 +155,11 @@ def test_shards_that_leave_samples_out_are_refused(graph: Graph, tmp_path: Path)
 
     (tmp_path / "x" / "in.samples-000000").rename(tmp_path / "x" / "in.samples-000001")
     rewrite(tmp_path / "x", rename)
-    refused(tmp_path / "x", "the shards do not match samples 0 to 3")
+    check_refused(tmp_path / "x", "the shards do not match samples 0 to 3")
 
 
 @pytest.mark.parametrize("change", ["dtype", "shape", "missing", "more"])
-def test_files_of_a_graph_are_compared_too(graph: Graph, tmp_path: Path, change: str) -> None:
+def test_graph_open_refuses_changed_files(graph: Graph, tmp_path: Path, change: str) -> None:
     for name, entry in graph.store.manifest.files.items():
         path, array = tmp_path / "g", graph.store.array(name)
         shutil.copytree(graph.path, path)
@@ -179,16 +179,16 @@ def test_files_of_a_graph_are_compared_too(graph: Graph, tmp_path: Path, change:
         shutil.rmtree(path)
 
 
-# -- what is declared, and what the document says --------------------------------------
+# -- declared files and FORMAT.md ------------------------------------------------------
 
 
 def tables() -> dict[str, dict[str, str]]:
-    """Heading -> file -> array, as the document has them."""
-    found: dict[str, dict[str, str]] = {}
+    """Return heading -> file -> array, as FORMAT.md lists them."""
+    listed: dict[str, dict[str, str]] = {}
     for section in re.split(r"^##+ ", FORMAT.read_text("utf-8"), flags=re.M)[1:]:
         rows = re.findall(r"^\| `([^`]+)` \| (\\?[|<]\w\w\[[^]]+\]) \|", section, re.M)
-        found[section.splitlines()[0]] = {name: form.replace("\\", "") for name, form in rows}
-    return found
+        listed[section.splitlines()[0]] = {name: form.replace("\\", "") for name, form in rows}
+    return listed
 
 
 Declared = Callable[[], dict[str, str]]
@@ -214,14 +214,14 @@ DECLARED: dict[str, Declared] = {
 
 
 @pytest.mark.parametrize("heading", DECLARED)
-def test_what_is_declared_is_what_the_document_says(heading: str) -> None:
+def test_format_doc_lists_declared_files(heading: str) -> None:
     assert tables()[heading] == DECLARED[heading]()
 
 
 @pytest.mark.parametrize("layout", [x for x in LAYOUTS if is_sampled(x)])
-def test_layouts_of_samples_declare_what_the_document_says(layout: str) -> None:
-    found = sampled_format(layout)
-    declared = {f"in.{name}": form for name, form in found.files.items()}
+def test_format_doc_lists_files_of_sampled_layouts(layout: str) -> None:
+    sampled = sampled_format(layout)
+    declared = {f"in.{name}": form for name, form in sampled.files.items()}
     declared["in.samples-FFFFFF"] = SHARD_FORM
     documented = tables()["Parts of samples"]
     if layout == "trees":
@@ -229,7 +229,7 @@ def test_layouts_of_samples_declare_what_the_document_says(layout: str) -> None:
     assert documented == declared
 
 
-def test_no_table_of_the_document_is_forgotten() -> None:
+def test_format_doc_tables_are_all_checked() -> None:
     assert {heading for heading, files in tables().items() if files} == {
         *DECLARED,
         "Parts of samples",
@@ -237,17 +237,17 @@ def test_no_table_of_the_document_is_forgotten() -> None:
     }
 
 
-# -- what fits its checksum ---------------------------------------------------------------
+# -- format violations with valid checksums -----------------------------------------------
 
 SHARD = "in.samples-000000"
 
 
 @pytest.mark.parametrize("name", [*CASES, *MORE])
-def test_what_is_built_is_sound(build: Callable[[str], Path], name: str) -> None:
+def test_verify_accepts_new_index(build: Callable[[str], Path], name: str) -> None:
     assert verify(build(name)).faults == []
 
 
-def put(place: int, value: int) -> Callable[[Any], Any]:
+def set_item(place: int, value: int) -> Callable[[Any], Any]:
     def change(array: Any) -> Any:
         array = array.copy()
         array.reshape(-1)[place] = value
@@ -270,36 +270,36 @@ def back(array: Any) -> Any:
 
 FAULTS: list[tuple[str, str, Callable[[Any], Any], str]] = [
     ("trees", SHARD, twice, "a node occurs twice"),
-    ("trees", "in.positions", put(0, 7), "column 0 does not match its sample"),
-    ("trees", SHARD, put(-1, 1), "the digest differs"),
+    ("trees", "in.positions", set_item(0, 7), "column 0 does not match its sample"),
+    ("trees", SHARD, set_item(-1, 1), "the digest differs"),
     ("trees", "in.diagonal", nan, "not within its bounds"),
-    ("paths", SHARD, put(0, 1), "the positions do not match the members"),
-    ("paths", SHARD, put(-1, 1), "the digest differs"),
-    ("compact", SHARD, put(0, 1), "do not match the steps"),
-    ("minhash", SHARD, put(0, 2**31), "outside the groups"),
-    ("minhash", SHARD, put(0, 1), "the groups do not match the nodes"),
-    ("sketch", SHARD, put(15, 1), "bits beyond the last node"),
-    ("sketch", SHARD, put(0, 1), "the digest differs"),
+    ("paths", SHARD, set_item(0, 1), "the positions do not match the members"),
+    ("paths", SHARD, set_item(-1, 1), "the digest differs"),
+    ("compact", SHARD, set_item(0, 1), "do not match the steps"),
+    ("minhash", SHARD, set_item(0, 2**31), "outside the groups"),
+    ("minhash", SHARD, set_item(0, 1), "the groups do not match the nodes"),
+    ("sketch", SHARD, set_item(15, 1), "bits beyond the last node"),
+    ("sketch", SHARD, set_item(0, 1), "the digest differs"),
     ("links", "in.in_neighbours", back, "does not ascend"),
     ("links", "in.out_offsets", back, "do not span"),
     ("links", "in.norms", nan, "not finite"),
     ("any", "any.any_neighbours", back, "does not ascend"),
     ("any", "any.degrees", nan, "not finite"),
-    ("features", "in.holders.nodes", put(-1, 10**6), "not below"),
+    ("features", "in.holders.nodes", set_item(-1, 10**6), "not below"),
     ("features", "in.features.values", nan, "not finite"),
-    ("nearest", "both.holders.offsets", put(1, 2**40), "do not ascend"),
-    ("rows", "both.rows.ids", put(-1, 10**6), "not below"),
-    ("rows", "both.columns.offsets", put(1, 2**40), "do not ascend"),
-    ("text", "none.texts.words", put(-1, 10**6), "not below"),
-    ("text", "none.words.letters", put(0, 255), "words do not ascend"),
-    ("text", "none.words.letters", put(-1, 255), "a word is not valid UTF-8"),
+    ("nearest", "both.holders.offsets", set_item(1, 2**40), "do not ascend"),
+    ("rows", "both.rows.ids", set_item(-1, 10**6), "not below"),
+    ("rows", "both.columns.offsets", set_item(1, 2**40), "do not ascend"),
+    ("text", "none.texts.words", set_item(-1, 10**6), "not below"),
+    ("text", "none.words.letters", set_item(0, 255), "words do not ascend"),
+    ("text", "none.words.letters", set_item(-1, 255), "a word is not valid UTF-8"),
     ("text", "none.words.offsets", back, "word offsets do not span"),
     ("kept", "wanted", back, "page ids do not ascend"),
 ]
 
 
 @pytest.mark.parametrize(("name", "file", "change", "fault"), FAULTS)
-def test_what_fits_its_checksum_and_not_the_format_is_found(
+def test_verify_finds_format_violation_despite_checksum(
     build: Callable[[str], Path],
     tmp_path: Path,
     name: str,
@@ -309,7 +309,7 @@ def test_what_fits_its_checksum_and_not_the_format_is_found(
 ) -> None:
     path = tmp_path / "x"
     shutil.copytree(build(name), path)
-    if not (path / file).exists():  # a part of another direction
+    if not (path / file).exists():  # the part has another direction
         file = next(p.name for p in path.iterdir() if file.split(".", 1)[1] in p.name)
     array = np.array(cocite.open(path).stored.store.array(file))
     change_file(path, file, change(array).astype(array.dtype))
@@ -321,12 +321,12 @@ def test_what_fits_its_checksum_and_not_the_format_is_found(
 
 @pytest.mark.parametrize("place", [0, 5, -1])
 @pytest.mark.parametrize("value", [1, 2**40, 2**63 - 1])
-def test_texts_that_point_outside_are_not_carried_over(
+def test_refresh_refuses_text_offsets_out_of_range(
     build: Callable[[str], Path], graph: Graph, tmp_path: Path, place: int, value: int
 ) -> None:
     path = tmp_path / "x"
     shutil.copytree(build("text"), path)
     offsets = np.array(cocite.open(path).stored.store.array("none.texts.offsets"))
-    change_file(path, "none.texts.offsets", put(place, value)(offsets))
+    change_file(path, "none.texts.offsets", set_item(place, value)(offsets))
     with pytest.raises(Damaged, match=r"none\.texts\.offsets is damaged"):
         cocite.refresh(path, graph, force=True)

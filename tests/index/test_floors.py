@@ -1,4 +1,4 @@
-"""The least memory that `cocite measures` tells: it suffices, and less is refused."""
+"""The minimum memory that `cocite measures` shows suffices, and less is refused."""
 
 import re
 from pathlib import Path
@@ -17,7 +17,7 @@ from cocite.measures import find_measure
 from cocite.measures.evidence import FLOOR_WORDS, FLOORS
 from cocite.resources import Resources
 from tests.builds import files
-from tests.conftest import of_texts, words_of
+from tests.conftest import measure_texts, write_texts
 
 MIB = 1 << 20
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -44,44 +44,44 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
     return cocite.ingest(path / "links.txt", path / "g")
 
 
-def told(text: str, graph: Graph, settings: dict[str, Any]) -> float:
-    """The value of a formula: names beside each other are multiplied."""
+def evaluate_floor(text: str, graph: Graph, settings: dict[str, Any]) -> float:
+    """Evaluate a formula in which adjacent names are multiplied."""
     links = 8 * graph.nodes + 4 * graph.edges
-    known = {"n": graph.nodes, "m": graph.edges, "L": links, "MiB": MIB, "max": max, "min": min}
+    variables = {"n": graph.nodes, "m": graph.edges, "L": links, "MiB": MIB, "max": max, "min": min}
     formula = re.search(r"block is (.*?); rows", FLOOR_WORDS)
     assert formula is not None
-    block = eval(product(formula[1]), known)
-    known["w"], known["b"] = different_words(graph), (graph.nodes - 1).bit_length()
-    known |= settings | {
+    block = eval(with_products(formula[1]), variables)
+    variables["w"], variables["b"] = count_distinct_words(graph), (graph.nodes - 1).bit_length()
+    variables |= settings | {
         "block": block,
         "s": min(settings.get("samples", 16), 16),
         "rows": min(settings.get("radius", 0), 8),
     }
-    return float(eval(product(text), known))
+    return float(eval(with_products(text), variables))
 
 
-def different_words(graph: Graph) -> int:
-    """In the texts that measures of texts are given."""
-    return len(set(words_of(graph).read_text().split()) - set(graph.names))
+def count_distinct_words(graph: Graph) -> int:
+    """Count the words of the texts that text measures compare."""
+    return len(set(write_texts(graph).read_text().split()) - set(graph.names))
 
 
-def product(text: str) -> str:
+def with_products(text: str) -> str:
     return re.sub(r"(?<=[\w)]) (?=[\w(])", " * ", text)
 
 
-def test_every_layout_has_a_floor() -> None:
+def test_floors_cover_every_layout() -> None:
     assert FLOORS.keys() == LAYOUTS.keys() == KINDS.keys()
 
 
 @pytest.mark.parametrize("layout", KINDS)
-def test_least_memory_suffices_and_less_fails(graph: Graph, tmp_path: Path, layout: str) -> None:
+def test_floors_suffice_and_less_memory_fails(graph: Graph, tmp_path: Path, layout: str) -> None:
     measure, settings = KINDS[layout]
     if "samples" in {setting.name for setting in find_measure(measure).build}:
         settings = settings | {"samples": 1}
-    compared = of_texts(graph, measure)
-    way, texts = (None, compared["texts"]) if compared else ("in", None)
-    options = BuildOptions.checked(measure, way, layout, settings, texts=texts)
-    least = told(FLOORS[layout], graph, settings)
+    text_options = measure_texts(graph, measure)
+    direction, texts = (None, text_options["texts"]) if text_options else ("in", None)
+    options = BuildOptions.checked(measure, direction, layout, settings, texts=texts)
+    least = evaluate_floor(FLOORS[layout], graph, settings)
 
     def build(name: str, memory: float) -> dict[str, bytes]:
         with IndexBuild(graph, tmp_path / name, options, Resources(1, int(memory))) as work:
@@ -90,6 +90,6 @@ def test_least_memory_suffices_and_less_fails(graph: Graph, tmp_path: Path, layo
         return files(tmp_path / name)
 
     assert build("x", 1.02 * least) == build("y", 1e9)
-    words = "links takes at least" if layout == "links" else re.escape(FLOORS[layout])
-    with pytest.raises(ResourceError, match=words):
+    pattern = "links takes at least" if layout == "links" else re.escape(FLOORS[layout])
+    with pytest.raises(ResourceError, match=pattern):
         build("z", 0.98 * least)

@@ -1,4 +1,4 @@
-"""Graphs in blocks that each live somewhere: the bytes of one machine, whoever is lost."""
+"""Partitioned graphs: the bytes of one machine, even if workers are lost."""
 
 import json
 import pickle
@@ -27,13 +27,13 @@ from cocite.io.partitions import split
 from cocite.options.ingest import IngestOptions
 from cocite.resources import Resources
 from tests.builds import files, flip
-from tests.conftest import MakeGraph, Shell, by_walks
+from tests.conftest import MakeGraph, Shell, with_psimrank
 from tests.index.test_external import tangled
 from tests.oracles.graphs import Edges, graphs
 
 
 class Posted(Alone):
-    """A crew in this process to which all arguments and answers come by post."""
+    """A crew in this process that pickles all arguments and answers."""
 
     def call(self, block: int, method: str, *arguments: Any, answers: int = 1) -> list[Any]:
         sent = pickle.loads(pickle.dumps(arguments))
@@ -41,7 +41,7 @@ class Posted(Alone):
 
 
 class Lossy(Posted):
-    """One that loses the object of a block at some calls, counted over all."""
+    """A crew that loses the object of a block at given calls, counted over all blocks."""
 
     def __init__(
         self, kind: Callable[..., Any], arguments: Sequence[tuple[Any, ...]], memory: int = 0
@@ -73,22 +73,22 @@ class Lossy(Posted):
 
 
 def in_blocks(graph: Graph, folder: Path, blocks: int, crew: Any = Posted) -> BlockedGraph:
-    """Cut it beside, under its name, so that indexes of both tell of the same graph."""
+    """Split a graph under its own name, so that the indexes of both name the same graph."""
     split(graph, folder / graph.path.name, blocks)
     return BlockedGraph.open(folder / graph.path.name, crew=crew)
 
 
 def built(graph: Graph, output: Path, measure: str, **more: Any) -> dict[str, bytes]:
     options: dict[str, Any] = {"measure": measure, "samples": 9, "shard": 4, "seed": 3} | more
-    cocite.build(graph, output, **by_walks(options))
+    cocite.build(graph, output, **with_psimrank(options))
     return files(output)
 
 
-def content(graph: Graph, output: Path, measure: str, **more: Any) -> dict[str, bytes]:
-    """All files but the manifest, which says how the graph lies to the index."""
-    found = built(graph, output, measure, **more)
-    del found["manifest.json"]
-    return found
+def content(graph: Graph, output: Path, measure: str, **options: Any) -> dict[str, bytes]:
+    """Return all files but the manifest, which contains the path from the index to the graph."""
+    contents = built(graph, output, measure, **options)
+    del contents["manifest.json"]
+    return contents
 
 
 XJACCARD: list[dict[str, Any]] = [{"measure": "xjaccard", "bits": bits} for bits in (0, 3)]
@@ -105,7 +105,7 @@ def part_of(measure: str) -> PartPlan:
         *((options, 0) for options in XJACCARD),
     ],
 )
-def test_an_index_is_the_same_to_the_byte(
+def test_blocked_graph_index_equals_whole_graph_index(
     make_graph: MakeGraph, tmp_path: Path, options: dict[str, Any], weighted: int
 ) -> None:
     graph = tangled(make_graph)
@@ -120,16 +120,16 @@ def test_an_index_is_the_same_to_the_byte(
         assert content(blocked, folder / "x.index", **options) == whole
 
 
-def test_index_is_equal_at_the_same_place(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_blocked_graph_index_has_same_manifest(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = tangled(make_graph)
     blocked = in_blocks(graph, tmp_path / "split", 3)
-    beside = graph.path.parent
-    whole = built(graph, beside / "x.index", "psimrank")
+    folder = graph.path.parent
+    whole = built(graph, folder / "x.index", "psimrank")
     assert built(blocked, tmp_path / "split" / "x.index", "psimrank") == whole
 
 
-def sent_by(blocked: BlockedGraph, output: Path, measure: str, **settings: int) -> Traffic:
-    """What is sent between three blocks by a build that follows its estimate."""
+def traffic_of(blocked: BlockedGraph, output: Path, measure: str, **settings: int) -> Traffic:
+    """Return the traffic between three blocks of a build after its estimate."""
     options = BuildOptions.checked(measure, settings={"samples": 9, **settings})
     with IndexBuild(blocked, output, options, Resources.checked(1, "1GB", shard=4)) as work:
         assert "3 separate blocks" in str(work.estimate())
@@ -138,15 +138,15 @@ def sent_by(blocked: BlockedGraph, output: Path, measure: str, **settings: int) 
     return report.traffic
 
 
-def test_pilots_take_nothing_away(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_blocked_graph_estimate_keeps_bytes(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = tangled(make_graph)
     blocked = in_blocks(graph, tmp_path / "split", 3)
-    sent = sent_by(blocked, tmp_path / "split" / "x.index", "psimrank", seed=3)
-    assert sent.each > 0
-    assert sent.facts()["most_of_tokens_per_node_and_step"] == 12
-    found = files(tmp_path / "split" / "x.index")
-    del found["manifest.json"]
-    assert found == content(graph, tmp_path / "x.index", "psimrank")
+    traffic = traffic_of(blocked, tmp_path / "split" / "x.index", "psimrank", seed=3)
+    assert traffic.each > 0
+    assert traffic.facts()["most_of_tokens_per_node_and_step"] == 12
+    contents = files(tmp_path / "split" / "x.index")
+    del contents["manifest.json"]
+    assert contents == content(graph, tmp_path / "x.index", "psimrank")
 
 
 @settings(max_examples=30)
@@ -158,7 +158,7 @@ def test_pilots_take_nothing_away(make_graph: MakeGraph, tmp_path: Path) -> None
     st.integers(1, 15),
     st.integers(1, 9),
 )
-def test_any_blocks_make_the_same_blob(
+def test_blocked_graph_any_block_count_keeps_bytes(
     make_graph: MakeGraph,
     tmp_path_factory: pytest.TempPathFactory,
     graph: tuple[int, Edges],
@@ -169,13 +169,13 @@ def test_any_blocks_make_the_same_blob(
     n, edges = graph
     stored, folder = make_graph(edges, range(n)), tmp_path_factory.mktemp("blocks")
     rings = options["measure"] == "xjaccard"
-    drawn = options | ({"samples": 18, "length": 1 + length % 6} if rings else {"length": length})
-    found = content(in_blocks(stored, folder, blocks), folder / "x.index", **drawn)
-    assert found == content(stored, folder / "whole.index", **drawn)
+    chosen = options | ({"samples": 18, "length": 1 + length % 6} if rings else {"length": length})
+    contents = content(in_blocks(stored, folder, blocks), folder / "x.index", **chosen)
+    assert contents == content(stored, folder / "whole.index", **chosen)
 
 
-def hiring(lost: set[int]) -> tuple[Callable[..., Lossy], list[Lossy]]:
-    """What hires crews that lose somebody at some calls, and those that it has hired."""
+def lossy_hire(lost: set[int]) -> tuple[Callable[..., Lossy], list[Lossy]]:
+    """Return a function that hires crews with lost workers, and the list of these crews."""
     crews: list[Lossy] = []
 
     def hire(*arguments: Any) -> Lossy:
@@ -197,10 +197,10 @@ RINGS = {2}, {9}, {17, 18, 30}, set(range(20, 500, 60))
         *((options, lost) for options in XJACCARD for lost in RINGS),
     ],
 )
-def test_whoever_is_lost_the_bytes_are_the_same(
+def test_blocked_graph_lost_workers_keep_bytes(
     make_graph: MakeGraph, tmp_path: Path, options: dict[str, Any], lost: set[int]
 ) -> None:
-    graph, (hire, crews) = tangled(make_graph), hiring(lost)
+    graph, (hire, crews) = tangled(make_graph), lossy_hire(lost)
     whole = content(graph, tmp_path / "x.index", **options)
     blocked = in_blocks(graph, tmp_path / "split", 3, hire)
     assert content(blocked, tmp_path / "split" / "x.index", **options) == whole
@@ -208,46 +208,46 @@ def test_whoever_is_lost_the_bytes_are_the_same(
 
 
 @pytest.mark.parametrize("measure", ["simrank", "xjaccard"])
-def test_lost_workers_end_the_build(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
-    hire, _ = hiring(set(range(3, 10_000)))
+def test_blocked_graph_build_ends_after_repeated_losses(
+    make_graph: MakeGraph, tmp_path: Path, measure: str
+) -> None:
+    hire, _ = lossy_hire(set(range(3, 10_000)))
     blocked = in_blocks(tangled(make_graph), tmp_path / "split", 3, hire)
     with pytest.raises(WorkerLost, match="somebody was lost"):
         built(blocked, tmp_path / "x.index", measure)
 
 
 @pytest.mark.parametrize("bits", [0, 8])
-def test_blocks_that_begin_among_512_nodes_share_their_planes(tmp_path: Path, bits: int) -> None:
+def test_blocked_graph_unaligned_blocks_keep_bytes(tmp_path: Path, bits: int) -> None:
     graph = cocite.generate_web(tmp_path / "web.graph", nodes=2600, links=9000, seed=3)
     whole = content(graph, tmp_path / "whole.index", "xjaccard", bits=bits)
     blocked = in_blocks(graph, tmp_path / "b", 7)
     assert content(blocked, tmp_path / "x.index", "xjaccard", bits=bits) == whole
 
 
-def test_what_min_hashes_send_is_told_and_bounded(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """A min-hash a node and step for each other block at most; 12 bytes a node and ring to lay
-    out.
-    """
+def test_traffic_of_min_hashes_is_bounded(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """At most one min-hash per node, step and other block, and 12 bytes per node and ring."""
     graph = tangled(make_graph)
     blocked = in_blocks(graph, tmp_path / "split", 3)
-    sent = sent_by(blocked, tmp_path / "x.index", "xjaccard", length=4)
-    assert (sent.tokens, sent.records, sent.trees) == (0, 0, 0)
-    assert 0 < sent.each <= VALUE_BYTES * 2
-    rings = sent.steps
-    assert 0 < sent.groups <= 12 * graph.nodes * rings
-    assert set(sent.facts()) == {"bytes_of_values", "bytes_of_groups", "bytes_per_node_and_step"}
+    traffic = traffic_of(blocked, tmp_path / "x.index", "xjaccard", length=4)
+    assert (traffic.tokens, traffic.records, traffic.trees) == (0, 0, 0)
+    assert 0 < traffic.each <= VALUE_BYTES * 2
+    rings = traffic.steps
+    assert 0 < traffic.groups <= 12 * graph.nodes * rings
+    assert set(traffic.facts()) == {"bytes_of_values", "bytes_of_groups", "bytes_per_node_and_step"}
 
 
-# -- the store ---------------------------------------------------------------------------
+# -- stored blocks -----------------------------------------------------------------------
 
 
-def test_blocks_hold_the_rows_of_their_nodes(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_split_stores_rows_of_each_block(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = tangled(make_graph)
-    seen: list[tuple[int, int]] = []
-    split(graph, tmp_path / "x", 4, progress=lambda done, total: seen.append((done, total)))
+    reports: list[tuple[int, int]] = []
+    split(graph, tmp_path / "x", 4, progress=lambda done, total: reports.append((done, total)))
     blocked = BlockedGraph.open(tmp_path / "x")
     assert (blocked.nodes, blocked.edges, blocked.blocks) == (graph.nodes, graph.edges, 4)
     assert blocked.digest == graph.digest
-    assert seen[-1] == (graph.edges, graph.edges)
+    assert reports[-1] == (graph.edges, graph.edges)
     assert is_blocked(tmp_path / "x")
     assert not is_blocked(graph.path)
     blocked.check()
@@ -264,7 +264,7 @@ def test_blocks_hold_the_rows_of_their_nodes(make_graph: MakeGraph, tmp_path: Pa
     assert blocked.names.name(3) == graph.names.name(3)
 
 
-def test_block_graph_replaces_one_if_asked(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_split_replaces_output_with_overwrite(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = tangled(make_graph)
     split(graph, tmp_path / "x", 2)
     with pytest.raises(OutputExists, match="pass --overwrite"):
@@ -283,7 +283,9 @@ def test_block_graph_replaces_one_if_asked(make_graph: MakeGraph, tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir() if path.name[0] == ".") == []
 
 
-def test_changed_or_foreign_block_is_damage(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_graph_block_refuses_changed_or_foreign_block(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
     graph = tangled(make_graph)
     blocked = in_blocks(graph, tmp_path / "split", 2)
     with pytest.raises(Damaged, match=r"is not block . of this graph"):
@@ -296,38 +298,38 @@ def test_changed_or_foreign_block_is_damage(make_graph: MakeGraph, tmp_path: Pat
         built(blocked, tmp_path / "x.index", "simrank")
 
 
-def test_every_byte_of_all_blocks_is_told_and_verified(
+def test_info_and_verify_cover_all_blocks(
     make_graph: MakeGraph, tmp_path: Path, shell: Shell
 ) -> None:
-    def said(verb: str, *more: str, code: int = 0) -> str:
-        told = shell([verb, str(folder), *more], code)
-        return told.err if code else told.out
+    def output(verb: str, *more: str, code: int = 0) -> str:
+        result = shell([verb, str(folder), *more], code)
+        return result.err if code else result.out
 
     folder = split(tangled(make_graph), tmp_path / "x", 3)
     size = sum(file.stat().st_size for file in folder.glob("*/[!m]*"))
-    told = json.loads(said("info", "--format", "json"))
-    assert told["blocks"]["count"] == told["blocks"]["here"] == 3
-    assert told["bytes"] == size
-    assert len(json.loads(said("verify", "--format", "json"))["stores"]) == 4
+    described = json.loads(output("info", "--format", "json"))
+    assert described["blocks"]["count"] == described["blocks"]["here"] == 3
+    assert described["bytes"] == size
+    assert len(json.loads(output("verify", "--format", "json"))["stores"]) == 4
     file = folder / "block-0001" / "in_sources"
     flip(file, -1)
-    assert str(file) in said("verify", code=1)
+    assert str(file) in output("verify", code=1)
     shutil.rmtree(folder / "block-0001")
-    assert "1 are missing here" in said("verify", code=1)
-    assert "2 of them here" in said("info")
+    assert "1 are missing here" in output("verify", code=1)
+    assert "2 of them here" in output("info")
     shutil.copytree(folder / "block-0002", folder / "block-0001")
-    assert "is not the folder of that block" in said("verify", code=1)
+    assert "is not the folder of that block" in output("verify", code=1)
 
 
-def test_what_takes_the_whole_graph_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_blocked_graph_refuses_unsupported_options(make_graph: MakeGraph, tmp_path: Path) -> None:
     blocked = in_blocks(tangled(make_graph), tmp_path / "split", 2)
-    refused: list[dict[str, Any]] = [
+    cases: list[dict[str, Any]] = [
         {"measure": "cocitation"},
         {"measure": "simrank", "direction": "out"},
         {"measure": "simrank", "layout": "paths"},
         {"measure": "simrank", "hubs": "idf"},
     ]
-    for options in refused:
+    for options in cases:
         with pytest.raises(UsageError, match="partitioned"):
             cocite.build(blocked, tmp_path / "x.index", **options)
     links = blocked.links("in", False)

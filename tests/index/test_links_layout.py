@@ -1,4 +1,4 @@
-"""The ``links`` layout: the graph from both ends, in the same bytes whatever made them."""
+"""The ``links`` layout: links in both directions, in the same bytes however they were built."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -27,25 +27,27 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 @pytest.mark.parametrize("direction", ["in", "out"])
 @pytest.mark.parametrize("measure", MEASURES)
-def test_links_by_both_ends(graph: Graph, tmp_path: Path, measure: str, direction: str) -> None:
+def test_links_layout_stores_both_directions(
+    graph: Graph, tmp_path: Path, measure: str, direction: str
+) -> None:
     cocite.build(graph, tmp_path / "x", measure=measure, direction=direction)
     part = StoredIndex.open(tmp_path / "x").parts[0]
-    both = {way: part.links(way) for way in ("in", "out")}
-    found = {
+    links_by_way = {way: part.links(way) for way in ("in", "out")}
+    pairs = {
         way: [
             (node, int(other))
-            for node, (low, high) in enumerate(pairwise(both[way].offsets.tolist()))
-            for other in both[way].neighbors[low:high]
+            for node, (low, high) in enumerate(pairwise(links_by_way[way].offsets.tolist()))
+            for other in links_by_way[way].neighbors[low:high]
         ]
-        for way in both
+        for way in links_by_way
     }
-    assert found["in"] == [(v, int(u)) for v in range(graph.nodes) for u in graph.in_neighbors(v)]
-    assert found["out"] == sorted((u, v) for v, u in found["in"])
+    assert pairs["in"] == [(v, int(u)) for v in range(graph.nodes) for u in graph.in_neighbors(v)]
+    assert pairs["out"] == sorted((u, v) for v, u in pairs["in"])
     assert (f"{direction}.norms" in part.store.manifest.files) == (measure != "ppr")
 
 
 @pytest.mark.parametrize("measure", MEASURES)
-def test_threads_memory_and_pieces_do_not_change_a_byte(
+def test_links_layout_threads_and_memory_keep_bytes(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, measure: str
 ) -> None:
     cocite.build(graph, tmp_path / "a", measure=measure, direction="both", threads=1)
@@ -58,6 +60,6 @@ def test_threads_memory_and_pieces_do_not_change_a_byte(
     assert files(tmp_path / "a") == files(tmp_path / "b") == files(tmp_path / "c")
 
 
-def test_too_little_memory_is_said(graph: Graph, tmp_path: Path) -> None:
+def test_links_layout_reports_too_little_memory(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(ResourceError, match=r"transposing .* links takes .* Raise the limit"):
         cocite.build(graph, tmp_path / "x", measure="ppr", direction="in", memory=1000)

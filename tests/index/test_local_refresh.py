@@ -1,4 +1,4 @@
-"""Local refreshes of rows: what is made anew, what stays, how stale that is, and the way back."""
+"""Local refreshes of rows: what is rebuilt, what stays, how stale it is, and a full refresh."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ DAY = "2026-11-21"
 
 
 class Change(NamedTuple):
-    """Links and nodes of a graph, before and after, and options of both builds."""
+    """Links and nodes of a graph before and after, and options for both builds."""
 
     before: tuple[Edges, list[str]]
     after: tuple[Edges, list[str]]
@@ -35,7 +35,7 @@ class Change(NamedTuple):
 
 
 def links(seed: int, names: list[str], count: int) -> Edges:
-    """Most of them between names that stand near to each other, and within either half."""
+    """Draw links between nearby names, most of them within one half of the names."""
     rng, half = np.random.default_rng(seed), len(names) // 2
     first = rng.integers(0, len(names), count)
     second = (first + rng.integers(1, 9, count)) % half + first // half * half
@@ -49,11 +49,11 @@ NEW = [f"a{i}" for i in range(4)] + NAMES[5:]
 MOVED: Edges = [("a1", "p030"), ("p031", "a2"), *(e for e in LINKS if set(e) <= set(NEW))]
 
 
-def heavy(edges: Edges, factor: int = 1) -> Edges:
+def with_weights(edges: Edges, factor: int = 1) -> Edges:
     return [(*edge, 1 + (i * factor) % 5) for i, edge in enumerate(edges)]
 
 
-WEIGHTED = heavy(LINKS)
+WEIGHTED = with_weights(LINKS)
 HEAVIER = [(*WEIGHTED[7][:2], 9), *WEIGHTED[:7], *WEIGHTED[8:]]
 HUB: Edges = [*LINKS, *((name, "p149") for name in NAMES[20:60])]
 CHANGES = {
@@ -72,22 +72,22 @@ CHANGES = {
 
 
 def rows(index: cocite.Index, graph: Graph) -> list[dict[str, dict[str, int]]]:
-    """The rows of each family, by names."""
+    """Return the rows of each family, by name."""
     part, names = index.stored.parts[0], list(graph.names)
     offsets, ids, codes = (
         part.array(f"rows.{name}").tolist() for name in ("offsets", "ids", "codes")
     )
-    nodes, found = list(index.nodes), []
-    for family in range(part.array("weights").size):
-        at = family * len(nodes)
-        entries = (slice(offsets[at + i], offsets[at + i + 1]) for i in range(len(nodes)))
+    nodes, families = list(index.nodes), []
+    for number in range(part.array("weights").size):
+        start = number * len(nodes)
+        entries = (slice(offsets[start + i], offsets[start + i + 1]) for i in range(len(nodes)))
         values = ([(names[v], c) for v, c in zip(ids[e], codes[e], strict=True)] for e in entries)
-        found.append(dict(zip(nodes, map(dict, values), strict=True)))
-    return found
+        families.append(dict(zip(nodes, map(dict, values), strict=True)))
+    return families
 
 
-def made_anew(change: Change) -> set[str]:
-    """The nodes whose links changed, and their neighbors."""
+def rebuilt_names(change: Change) -> set[str]:
+    """Return the nodes whose links changed, and their neighbors."""
     (before, _), (after, nodes) = change.before, change.after
     changed = {name for edge in set(before) ^ set(after) for name in edge[:2]}
     changed |= set(nodes) - set(change.before[1])
@@ -96,43 +96,43 @@ def made_anew(change: Change) -> set[str]:
     return changed | {name for edge in after if near & set(edge[:2]) for name in edge[:2]}
 
 
-def built(make_graph: MakeGraph, change: Change, tmp_path: Path) -> tuple[Graph, Graph]:
-    """The graphs of a change; the index of the first is ``x``."""
+def build_before(make_graph: MakeGraph, change: Change, tmp_path: Path) -> tuple[Graph, Graph]:
+    """Return the graphs of a change, and build the index ``x`` of the first."""
     before, after = (make_graph(*each, **change.graph) for each in change[:2])
     cocite.build(before, tmp_path / "x", **{"measure": "fusion", **change.build})
     return before, after
 
 
 @pytest.mark.parametrize("case", CHANGES)
-def test_local_refresh_makes_changed_nodes_and_their_neighbors_anew(
+def test_local_refresh_rebuilds_changed_nodes_and_neighbors(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:
-    """Their rows are those of a build of the new graph, with codes on the scales of the old one;
-    all others are as they were, by name; and a refresh of all is a build to the byte.
+    """Rebuilt rows equal those of a build of the new graph, with codes on the scales of the old
+    one; other rows stay as they were, by name. A full refresh equals a build to the byte.
     """
     change = CHANGES[case]
-    before, after = built(make_graph, change, tmp_path)
+    before, after = build_before(make_graph, change, tmp_path)
     old = cocite.open(tmp_path / "x")
     scales = old.stored.parts[0].array("scales").tolist()
     with monkeypatch.context() as patch:
         patch.setattr(RowsBuilder, "_scales", scales)
         whole = cocite.build(after, tmp_path / "scaled", **{"measure": "fusion", **change.build})
     local = cocite.refresh(tmp_path / "x", after, local=True, **change.refresh)
-    anew = made_anew(change)
-    for ours, made, kept in zip(
+    rebuilt = rebuilt_names(change)
+    for local_rows, rebuilt_rows, old_rows in zip(
         rows(local, after), rows(whole, after), rows(old, before), strict=True
     ):
-        for name, row in ours.items():
-            stays = name in kept and name not in anew
-            gone = set(before.names) - set(after.names)
-            left = {v: code for v, code in kept.get(name, {}).items() if v not in gone}
-            assert row == (left if stays else made[name])
+        for name, row in local_rows.items():
+            stays = name in old_rows and name not in rebuilt
+            removed = set(before.names) - set(after.names)
+            remaining = {v: code for v, code in old_rows.get(name, {}).items() if v not in removed}
+            assert row == (remaining if stays else rebuilt_rows[name])
     assert cocite.verify(tmp_path / "x").faults == []
-    found = local.stored.local
-    assert found is not None
-    assert found.nodes == sum(name in anew or name not in set(old.nodes) for name in local.nodes)
+    facts = local.stored.local
+    assert facts is not None
+    assert facts.nodes == sum(name in rebuilt or name not in set(old.nodes) for name in local.nodes)
     check_columns(local)
-    check_staleness(found, local, whole)
+    check_staleness(facts, local, whole)
     cocite.refresh(tmp_path / "x", after)
     fresh = cocite.build(after, tmp_path / "n", **{"measure": "fusion", **change.build})
     assert files(tmp_path / "x") == files(tmp_path / "n")
@@ -140,129 +140,143 @@ def test_local_refresh_makes_changed_nodes_and_their_neighbors_anew(
 
 
 def check_columns(index: cocite.Index) -> None:
-    """Columns are the transpose of rows, and norms their sums."""
+    """Check that columns are the transpose of rows, and norms their sums of squares."""
     (part,) = index.stored.parts
     families, nodes = part.array("weights").size, part.nodes
     triples = []
     for kind in ("rows", "columns"):
         offsets = part.array(f"{kind}.offsets").astype(np.int64)
         line = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
-        each = (offsets.size - 1) // families
-        own, other = line % each, part.array(f"{kind}.ids")
+        per_family = (offsets.size - 1) // families
+        own, other = line % per_family, part.array(f"{kind}.ids")
         ends = (own, other) if kind == "rows" else (other, own)
-        triples.append(sorted(zip(line // each, *ends, part.array(f"{kind}.codes"), strict=True)))
+        triples.append(
+            sorted(zip(line // per_family, *ends, part.array(f"{kind}.codes"), strict=True))
+        )
         if kind == "rows":
             squares = part.array("rows.codes").astype(np.float64) ** 2
             assert (np.bincount(line, squares, families * nodes) == part.array("norms")).all()
     assert triples[0] == triples[1]
 
 
-def check_staleness(found: LocalRefresh, local: cocite.Index, whole: cocite.Index) -> None:
-    """Beside the scores of all pairs by new rows alone: no more lists differ than do, no score is
-    off by more than any is, and scores of lists as they are are off by no more than is said.
+def check_staleness(facts: LocalRefresh, local: cocite.Index, whole: cocite.Index) -> None:
+    """Check the reported staleness against a full build: it exceeds neither the share of lists
+    that differ nor the largest difference, and covers the scores of the current lists.
     """
     names = list(local.nodes)
-    now, before = (np.zeros((len(names), len(names))) for _ in range(2))
-    for index, found_scores in ((whole, now), (local, before)):
+    fresh, stale = (np.zeros((len(names), len(names))) for _ in range(2))
+    for index, matrix in ((whole, fresh), (local, stale)):
         for row, name in enumerate(names):
             for hit in index.related(name, len(names)):
-                found_scores[row, names.index(hit.node)] = hit.score
-    differ, off = 0, 0.0
-    assert found.checked == len(names) - found.nodes
+                matrix[row, names.index(hit.node)] = hit.score
+    differing, largest = 0, 0.0
+    assert facts.checked == len(names) - facts.nodes
     for node, name in enumerate(names):
         listed = [names.index(hit.node) for hit in local.related(name, 10)]
-        others = [v for v in range(len(names)) if v not in (node, *listed)]
-        least = now[node, listed].min(initial=1) if len(listed) == 10 else 0.0
-        differ += now[node, others].max(initial=0.0) > least or (now[node, listed] == 0).any()
-        off = max(off, np.abs(now - before)[node, listed].max(initial=0.0))
-    assert found.differ * found.checked <= differ + 1e-9
-    assert found.largest_difference <= np.abs(now - before).max() + 1e-9
-    if found.nodes == 0:
-        assert (found.differ, found.largest_difference) == (0, 0)
-    elif found.checked == len(names):
-        assert found.largest_difference >= off
+        unlisted = [v for v in range(len(names)) if v not in (node, *listed)]
+        least = fresh[node, listed].min(initial=1) if len(listed) == 10 else 0.0
+        differing += (
+            fresh[node, unlisted].max(initial=0.0) > least or (fresh[node, listed] == 0).any()
+        )
+        largest = max(largest, np.abs(fresh - stale)[node, listed].max(initial=0.0))
+    assert facts.differ * facts.checked <= differing + 1e-9
+    assert facts.largest_difference <= np.abs(fresh - stale).max() + 1e-9
+    if facts.nodes == 0:
+        assert (facts.differ, facts.largest_difference) == (0, 0)
+    elif facts.checked == len(names):
+        assert facts.largest_difference >= largest
 
 
-def test_local_refresh_of_all_volume_equals_a_build(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """To the bit, scales and all: a link goes elsewhere; volume and least degree stay."""
-    pair, names = ("q1", "q2"), [*NAMES, "q1", "q2"]  # which have the least degree
+def test_local_refresh_with_same_volume_equals_build(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """A link moves, while the volume and the lowest degree stay: the scales are equal, too."""
+    pair, names = ("q1", "q2"), [*NAMES, "q1", "q2"]  # they have the lowest degree
     change = Change(([*LINKS, pair], names), ([*LINKS[1:], ("p010", "p100"), pair], names))
-    _, after = built(make_graph, change, tmp_path)
+    _, after = build_before(make_graph, change, tmp_path)
     local = cocite.refresh(tmp_path / "x", after, local=True)
     whole = cocite.build(after, tmp_path / "n", measure="fusion")
-    ours, theirs = (index.stored.parts[0].array("scales").tolist() for index in (local, whole))
-    assert ours == theirs
-    for mine, made in zip(rows(local, after), rows(whole, after), strict=True):
-        assert all(mine[name] == made[name] for name in made_anew(change))
+    local_scales, whole_scales = (
+        index.stored.parts[0].array("scales").tolist() for index in (local, whole)
+    )
+    assert local_scales == whole_scales
+    for local_rows, whole_rows in zip(rows(local, after), rows(whole, after), strict=True):
+        assert all(local_rows[name] == whole_rows[name] for name in rebuilt_names(change))
     assert local.stored.digest != whole.stored.digest
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
-def test_local_refresh_threads_bytes(make_graph: MakeGraph, tmp_path: Path, measure: str) -> None:
+def test_local_refresh_threads_and_memory_keep_bytes(
+    make_graph: MakeGraph, tmp_path: Path, measure: str
+) -> None:
     rng = np.random.default_rng(5)
     names = [str(i) for i in range(3000)]
     edges = sorted({(str(a), str(b)) for a, b in rng.zipf(1.5, (9000, 2)) % 3000})
     before, after = make_graph(edges, names), make_graph([*edges[3:], ("5", "77")], names)
-    ways: list[dict[str, Any]] = [{"threads": 2}, {"threads": 1}, {"memory": "32MB"}]
-    found = []
-    for number, how in enumerate(ways):
+    resources: list[dict[str, Any]] = [{"threads": 2}, {"threads": 1}, {"memory": "32MB"}]
+    contents = []
+    for number, options in enumerate(resources):
         cocite.build(before, tmp_path / f"x{number}", measure=measure)
-        cocite.refresh(tmp_path / f"x{number}", after, local=True, date=DAY, **how)
-        found.append(files(tmp_path / f"x{number}"))
-    assert found[0] == found[1] == found[2]
+        cocite.refresh(tmp_path / f"x{number}", after, local=True, date=DAY, **options)
+        contents.append(files(tmp_path / f"x{number}"))
+    assert contents[0] == contents[1] == contents[2]
 
 
-def test_local_refreshes_add_up_and_say_since_when(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """The rows that stay are of the full build all the while; the same graph again is nothing."""
-    before, after = built(make_graph, CHANGES["a link more"], tmp_path)
-    again = make_graph(MOVED, NEW)
+def test_local_refresh_counts_refreshes_and_dates(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """Kept rows still come from the full build; a refresh with the same graph does nothing."""
+    before, after = build_before(make_graph, CHANGES["a link more"], tmp_path)
+    newest = make_graph(MOVED, NEW)
     first = cocite.refresh(tmp_path / "x", after, local=True, date="2026-11-20").stored.local
-    second = cocite.refresh(tmp_path / "x", again, local=True, date=DAY).stored.local
+    second = cocite.refresh(tmp_path / "x", newest, local=True, date=DAY).stored.local
     assert first is not None
     assert second is not None
     assert (first.refreshes, first.date) == (1, "2026-11-20")
     assert (second.refreshes, second.date) == (2, DAY)
     assert first.graph == second.graph == before.path.name
     assert first.since == second.since
-    known = files(tmp_path / "x")
-    cocite.refresh(tmp_path / "x", again, local=True)
-    assert files(tmp_path / "x") == known
-    found = cocite.info(tmp_path / "x").to_json()["local"]
-    assert found == second.to_json()
+    before_files = files(tmp_path / "x")
+    cocite.refresh(tmp_path / "x", newest, local=True)
+    assert files(tmp_path / "x") == before_files
+    described = cocite.info(tmp_path / "x").to_json()["local"]
+    assert described == second.to_json()
 
 
-def test_local_refresh_killed_before_it_is_published_goes_on(
+def test_local_refresh_resumes_after_kill_before_publish(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The old index answers; what was made, and found of the others, is not made once more."""
-    _, after = built(make_graph, CHANGES["other nodes"], tmp_path)
+    """The old index stays, and no finished work is repeated."""
+    _, after = build_before(make_graph, CHANGES["other nodes"], tmp_path)
     cocite.build(make_graph(LINKS, NAMES), tmp_path / "y", measure="fusion")
     cocite.refresh(tmp_path / "y", after, local=True, date=DAY)
-    known = files(tmp_path / "x")
+    before_files = files(tmp_path / "x")
 
-    def dying(*arguments: Any) -> None:
+    def die(*arguments: Any) -> None:
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(Staging, "publish", dying)
+        patch.setattr(Staging, "publish", die)
         with pytest.raises(Killed):
             cocite.refresh(tmp_path / "x", after, local=True, date=DAY)
-    assert files(tmp_path / "x") == known
+    assert files(tmp_path / "x") == before_files
     with pytest.raises(UsageError, match="local: true, here false"):
         cocite.refresh(tmp_path / "x", after, date=DAY)
-    monkeypatch.setattr(RowsBuilder, "write", dying)
+    monkeypatch.setattr(RowsBuilder, "write", die)
     cocite.refresh(tmp_path / "x", after, local=True, date=DAY)
-    ours, theirs = files(tmp_path / "x"), files(tmp_path / "y")
-    differing = {name for name in ours.keys() | theirs.keys() if ours.get(name) != theirs.get(name)}
+    resumed, uninterrupted = files(tmp_path / "x"), files(tmp_path / "y")
+    differing = {
+        name
+        for name in resumed.keys() | uninterrupted.keys()
+        if resumed.get(name) != uninterrupted.get(name)
+    }
     assert differing <= {"manifest.json"}
-    ends = [cocite.open(tmp_path / name).stored.local for name in "xy"]
-    assert ends[0] is not None
-    assert ends[1] is not None
-    assert replace(ends[0], graph=ends[1].graph) == ends[1]
+    facts = [cocite.open(tmp_path / name).stored.local for name in "xy"]
+    assert facts[0] is not None
+    assert facts[1] is not None
+    assert replace(facts[0], graph=facts[1].graph) == facts[1]
 
 
-def test_local_refresh_without_its_needs_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
-    before, after = built(make_graph, CHANGES["a link more"], tmp_path)
+def test_local_refresh_refuses_other_measure_or_missing_graph(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
+    before, after = build_before(make_graph, CHANGES["a link more"], tmp_path)
     cocite.build(before, tmp_path / "c", measure="cocitation")
     with pytest.raises(UsageError, match="only fusion and ppr-pmi support local refreshes"):
         cocite.refresh(tmp_path / "c", after, local=True)

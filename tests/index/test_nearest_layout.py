@@ -1,4 +1,4 @@
-"""The ``nearest`` layout: the same bytes in any memory, from strips of ids, from scratch files."""
+"""The ``nearest`` layout: the same bytes in any memory, from strips of ids and scratch files."""
 
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ NODES = 1500
 
 @pytest.fixture
 def graph(make_graph: MakeGraph) -> Graph:
-    """Pages near each other link to each other, and all to some hubs: many nearest are equal."""
+    """Nearby pages link to each other, and all to a few hubs, so that many scores are equal."""
     rng = np.random.default_rng(5)
     sources = rng.integers(0, NODES, 6_000)
     targets = (sources + rng.integers(1, 40, sources.size)) % NODES
@@ -27,8 +27,8 @@ def graph(make_graph: MakeGraph) -> Graph:
     return make_graph([(f"p{a}", f"p{b}") for a, b in zip(sources, targets, strict=True)])
 
 
-def built(graph: Graph, path: Path, memory: int, **chosen: Any) -> dict[str, bytes]:
-    options = BuildOptions.checked("snn", chosen.pop("direction", None), None, chosen)
+def build_files(graph: Graph, path: Path, memory: int, **settings: Any) -> dict[str, bytes]:
+    options = BuildOptions.checked("snn", settings.pop("direction", None), None, settings)
     with IndexBuild(graph, path, options, Resources(1, memory)) as work:
         work.estimate()
         work.run()
@@ -36,25 +36,27 @@ def built(graph: Graph, path: Path, memory: int, **chosen: Any) -> dict[str, byt
 
 
 @pytest.mark.parametrize("direction", ["in", "out", "both"])
-def test_strips_and_scratch_files_do_not_change_a_byte(
+def test_nearest_builder_strips_and_files_keep_bytes(
     graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, direction: str
 ) -> None:
-    """With no fixed room the build is cut finely even here: 12 bytes a node are left."""
-    whole = built(graph, tmp_path / "whole", 1 << 30, direction=direction, neighbors=7)
+    """Without a fixed reserve even this build is cut finely, with 12 bytes per node."""
+    whole = build_files(graph, tmp_path / "whole", 1 << 30, direction=direction, neighbors=7)
     monkeypatch.setattr(nearest, "_LEAST_LEAN", 0)
     monkeypatch.setattr(nearest, "_READ", 4096)
     monkeypatch.setattr(nearest, "_MOST_ENTRIES", 64)
     widths = []
     lister = nearest.NearestBuilder.lister
 
-    def told(layout: nearest.NearestBuilder) -> Any:
-        widths.append(layout.width)
-        return lister(layout)
+    def record_width(builder: nearest.NearestBuilder) -> Any:
+        widths.append(builder.width)
+        return lister(builder)
 
-    monkeypatch.setattr(nearest.NearestBuilder, "lister", told)
-    # So does what turns links round.
+    monkeypatch.setattr(nearest.NearestBuilder, "lister", record_width)
+    # Transpose links in small pieces, too.
     monkeypatch.setattr(links, "_PIECE", 1024)
     monkeypatch.setattr(links, "_LEAST_BLOCK", 1024)
-    lean = built(graph, tmp_path / "lean", 12 * NODES + 4096, direction=direction, neighbors=7)
+    lean = build_files(
+        graph, tmp_path / "lean", 12 * NODES + 4096, direction=direction, neighbors=7
+    )
     assert lean == whole
     assert max(widths) <= NODES // 2

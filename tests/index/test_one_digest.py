@@ -1,7 +1,7 @@
-"""One index, however it is made: threads, blocks, memory, processes, interruptions, a cold cache.
+"""One index, whatever the threads, blocks, memory and interruptions of its build.
 
-Each of these is held to equal bytes in ``test_same_bytes.py``; here they meet, and the bytes are
-those that they were in the release that wrote this down, on any machine.
+``test_same_bytes.py`` compares each of them with one build; here they are combined, and the bytes
+must equal those of the release that recorded the digest, on any machine.
 """
 
 from hashlib import blake2b
@@ -35,23 +35,23 @@ def graph(make_graph: MakeGraph) -> Graph:
     return make_graph([(f"p{a:03}", f"p{b:03}") for a, b in near])
 
 
-def begun(graph: Graph, output: Path, means: Resources) -> IndexBuild:
+def index_build(graph: Graph, output: Path, resources: Resources) -> IndexBuild:
     options = BuildOptions.checked("psimrank", "both", None, {"samples": SAMPLES, "length": 7})
-    return IndexBuild(graph, output, options, means)
+    return IndexBuild(graph, output, options, resources)
 
 
 def digest(index: Path) -> str:
-    """Of all files; the manifest tells where the graph lies, and is compared by its checksums."""
-    found = blake2b(digest_size=16)
+    """Return the digest of all files but the manifest, which contains the graph's path."""
+    hasher = blake2b(digest_size=16)
     for name, content in sorted(files(index).items()):
         if name != "manifest.json":
-            found.update(name.encode() + b"\0" + content)
-    return found.hexdigest()
+            hasher.update(name.encode() + b"\0" + content)
+    return hasher.hexdigest()
 
 
-def stopped(graph: Graph, output: Path, means: Resources) -> None:
-    """A build that is interrupted behind its first shard."""
-    with pytest.raises(KeyboardInterrupt), begun(graph, output, means) as build:
+def interrupt_build(graph: Graph, output: Path, resources: Resources) -> None:
+    """Interrupt a build after its first shard."""
+    with pytest.raises(KeyboardInterrupt), index_build(graph, output, resources) as build:
         build.run(stop_at(SHARD + 1))
     assert not output.exists()
     assert output.with_name(f"{output.name}.building").exists()
@@ -65,17 +65,17 @@ WAYS = [
     (1, "external", "little", True),
     (2, "external", "ample", False),
 ]
-"""Each of these meets each other one in a pair."""
+"""Every two values of these occur together in some build."""
 
 
 @pytest.mark.parametrize(("threads", "form", "memory", "interrupted"), WAYS)
-def test_threads_blocks_memory_and_interruptions(
+def test_index_build_resources_give_known_digest(
     graph: Graph, tmp_path: Path, threads: int, form: str, memory: str, interrupted: bool
 ) -> None:
-    means = Resources.checked(threads, MEMORY[memory], SHARD, **FORMS[form])
+    resources = Resources.checked(threads, MEMORY[memory], SHARD, **FORMS[form])
     if interrupted:
         other = Resources.checked(3 - threads, "1GB", SHARD)
-        stopped(graph, tmp_path / "x", other)
-    with begun(graph, tmp_path / "x", means) as build:
+        interrupt_build(graph, tmp_path / "x", other)
+    with index_build(graph, tmp_path / "x", resources) as build:
         build.run()
     assert digest(tmp_path / "x") == DIGEST

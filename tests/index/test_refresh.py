@@ -1,4 +1,4 @@
-"""Refreshing: what is kept, drawn, linked, resumed; what is refused."""
+"""Refreshes: which samples are kept, drawn and linked, resuming, and refusals."""
 
 import datetime
 import itertools
@@ -24,7 +24,7 @@ from cocite.resources import Resources
 from cocite.storage import disk
 from cocite.storage.staging import Staging
 from tests.builds import files, flip, stop_at
-from tests.conftest import MakeGraph, by_walks
+from tests.conftest import MakeGraph, with_psimrank
 from tests.storage.enemy import Killed, KilledAt
 
 Pairs = set[tuple[str, str]]
@@ -32,7 +32,7 @@ DAY = "2026-11-21"
 
 OLD = [f"p{i}" for i in range(40)]
 NEW = [f"p{i}" for i in range(6, 40)] + [f"a{i}" for i in range(5)] + ["z"]
-"""Six are gone; five new ones come before the others in order of names, one behind them."""
+"""Six names are gone; five new ones sort before all others, and one sorts last."""
 
 
 def links(seed: int, names: list[str], count: int) -> Pairs:
@@ -51,15 +51,15 @@ def graphs(make_graph: MakeGraph) -> list[Graph]:
 
 
 def build(graph: Graph, path: Path, samples: int = 12, **options: Any) -> cocite.Index:
-    return cocite.build(graph, path, samples=samples, length=6, seed=5, **by_walks(options))
+    return cocite.build(graph, path, samples=samples, length=6, seed=5, **with_psimrank(options))
 
 
-def refreshed(path: Path, graph: Graph, **options: Any) -> RefreshBuild:
+def refresh_build(path: Path, graph: Graph, **options: Any) -> RefreshBuild:
     return RefreshBuild(path, graph, Resources.checked(), RefreshOptions(**options))
 
 
-def test_linked_index_is_refreshed_where_it_lies(graphs: list[Graph], tmp_path: Path) -> None:
-    """The link stays one: whoever serves it names the link."""
+def test_refresh_follows_symlink(graphs: list[Graph], tmp_path: Path) -> None:
+    """The link remains a link, since a server opens it by that path."""
     build(graphs[0], tmp_path / "plain")
     build(graphs[0], tmp_path / "far" / "of-now")
     (tmp_path / "now").symlink_to("far/of-now")
@@ -67,61 +67,63 @@ def test_linked_index_is_refreshed_where_it_lies(graphs: list[Graph], tmp_path: 
     cocite.refresh(tmp_path / "now", graphs[1], fraction=0.5, force=True)
     assert (tmp_path / "now").is_symlink()
     assert [entry.name for entry in tmp_path.glob("*.building")] == []
-    ours, theirs = files(tmp_path / "far" / "of-now"), files(tmp_path / "plain")
-    assert ours.keys() == theirs.keys()
-    assert {name for name in ours if ours[name] != theirs[name]} <= {"manifest.json"}
-    now, plain = (cocite.open(tmp_path / name).related("p7") for name in ("now", "plain"))
-    assert now == plain
+    linked, plain = files(tmp_path / "far" / "of-now"), files(tmp_path / "plain")
+    assert linked.keys() == plain.keys()
+    assert {name for name in linked if linked[name] != plain[name]} <= {"manifest.json"}
+    followed, direct = (cocite.open(tmp_path / name).related("p7") for name in ("now", "plain"))
+    assert followed == direct
 
 
 def samples_of(path: Path) -> list[bytes]:
-    """The bytes of each sample, part after part, wherever the shards are cut."""
+    """Return the bytes of each sample of each part, regardless of shard boundaries."""
     stored = StoredIndex.open(path)
-    found = []
+    samples = []
     for part in stored.parts:
         for shard in part.shards:
-            begins = [int(row[0]) for row in shard.blobs] + [shard.words.size]
-            found += [shard.words[low:high].tobytes() for low, high in itertools.pairwise(begins)]
-    return found
+            starts = [int(row[0]) for row in shard.blobs] + [shard.words.size]
+            samples += [shard.words[low:high].tobytes() for low, high in itertools.pairwise(starts)]
+    return samples
 
 
 LAYOUTS = [
     *((f"{kind}simrank", "trees") for kind in ("", "p", "compact-")),
     ("xjaccard", "minhash"),
 ]
-UNCARRIED = [("psimrank", "paths"), ("compact-simrank", "compact"), ("xjaccard", "sketch")]
-ALL_LAYOUTS = LAYOUTS + UNCARRIED
+UNTRANSFERABLE = [("psimrank", "paths"), ("compact-simrank", "compact"), ("xjaccard", "sketch")]
+ALL_LAYOUTS = LAYOUTS + UNTRANSFERABLE
 
 
 @pytest.mark.parametrize(("measure", "layout"), LAYOUTS)
-def test_same_graph_links(graphs: list[Graph], tmp_path: Path, measure: str, layout: str) -> None:
-    kind: dict[str, Any] = {"measure": measure, "layout": layout}
-    build(graphs[0], tmp_path / "x", shard=3, **kind)
-    held = cocite.open(tmp_path / "x")
-    before = held.related("p7", 100)
+def test_refresh_with_same_graph_links_shards(
+    graphs: list[Graph], tmp_path: Path, measure: str, layout: str
+) -> None:
+    options: dict[str, Any] = {"measure": measure, "layout": layout}
+    build(graphs[0], tmp_path / "x", shard=3, **options)
+    opened = cocite.open(tmp_path / "x")
+    before = opened.related("p7", 100)
     inode = (tmp_path / "x" / "in.samples-000009").stat().st_ino
     cocite.refresh(tmp_path / "x", graphs[0], fraction=0.25, force=True)
     assert (tmp_path / "x" / "in.samples-000009").stat().st_ino == inode
-    assert held.related("p7", 100) == before  # whoever has it open keeps it
-    build(graphs[0], tmp_path / "all", 16, **kind)
+    assert opened.related("p7", 100) == before  # an open index stays as it was
+    build(graphs[0], tmp_path / "all", 16, **options)
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "all")[3:15]
-    # In the middle of a shard
-    cut = cocite.refresh(tmp_path / "x", graphs[0], fraction=1 / 12, force=True)
-    assert cut.samples == 12
+    # This share ends in the middle of a shard.
+    index = cocite.refresh(tmp_path / "x", graphs[0], fraction=1 / 12, force=True)
+    assert index.samples == 12
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "all")[4:]
     assert not {p for p in tmp_path.iterdir() if p.name.endswith(".building")}
-    assert not cut.stored.store.has("since")
+    assert not index.stored.store.has("since")
 
 
 @pytest.mark.parametrize(("measure", "layout"), ALL_LAYOUTS)
 @pytest.mark.parametrize("direction", ["in", "both"])
-def test_a_share_of_one_is_the_index_of_the_new_graph_with_other_numbers(
+def test_refresh_fraction_one_equals_build_of_new_graph(
     graphs: list[Graph], tmp_path: Path, measure: str, layout: str, direction: str
 ) -> None:
-    kind: dict[str, Any] = {"measure": measure, "layout": layout, "direction": direction}
-    build(graphs[0], tmp_path / "x", **kind)
+    options: dict[str, Any] = {"measure": measure, "layout": layout, "direction": direction}
+    build(graphs[0], tmp_path / "x", **options)
     index = cocite.refresh(tmp_path / "x", graphs[1], fraction=1, force=True)
-    build(graphs[1], tmp_path / "n", 24, **kind)
+    build(graphs[1], tmp_path / "n", 24, **options)
     fresh, parts = samples_of(tmp_path / "n"), 1 + (direction == "both")
     assert samples_of(tmp_path / "x") == [
         sample for part in range(parts) for sample in fresh[24 * part + 12 : 24 * part + 24]
@@ -136,7 +138,9 @@ def test_a_share_of_one_is_the_index_of_the_new_graph_with_other_numbers(
 
 
 @pytest.mark.parametrize("shares", [(0.5, 0.5), (0.4, 0.4, 0.3)])
-def test_retired_samples(graphs: list[Graph], tmp_path: Path, shares: tuple[float, ...]) -> None:
+def test_refresh_retires_all_old_samples(
+    graphs: list[Graph], tmp_path: Path, shares: tuple[float, ...]
+) -> None:
     build(graphs[0], tmp_path / "x")
     drawn = 12
     for share in shares:
@@ -151,11 +155,13 @@ def test_retired_samples(graphs: list[Graph], tmp_path: Path, shares: tuple[floa
     assert not index.stored.store.has("since")
 
 
-def test_generations_name_graph_and_day(graphs: list[Graph], tmp_path: Path) -> None:
+def test_refresh_generations_record_graph_and_date(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
     os.utime(tmp_path / "x" / "manifest.json", (0, 0))
     cocite.refresh(tmp_path / "x", graphs[1], fraction=0.25, date=DAY, force=True)
-    cocite.refresh(tmp_path / "x", graphs[2], fraction=0.07, force=True)  # 0.84 of a sample: one
+    cocite.refresh(
+        tmp_path / "x", graphs[2], fraction=0.07, force=True
+    )  # 0.84 of a sample is rounded up
     today = datetime.datetime.now(datetime.UTC).date().isoformat()
     names = [graph.path.name for graph in graphs]
     generations = cocite.open(tmp_path / "x").stored.store.facts["generations"]
@@ -171,7 +177,7 @@ def test_generations_name_graph_and_day(graphs: list[Graph], tmp_path: Path) -> 
     ]
 
 
-def test_equal_refreshes_give_equal_bytes(graphs: list[Graph], tmp_path: Path) -> None:
+def test_refresh_threads_keep_bytes(graphs: list[Graph], tmp_path: Path) -> None:
     for name, threads in (("x", 1), ("y", 2)):
         build(graphs[0], tmp_path / name, direction="both")
         cocite.refresh(
@@ -180,29 +186,31 @@ def test_equal_refreshes_give_equal_bytes(graphs: list[Graph], tmp_path: Path) -
     assert files(tmp_path / "x") == files(tmp_path / "y")
 
 
-def test_refresh_remakes_parts_without_samples(graphs: list[Graph], tmp_path: Path) -> None:
+def test_refresh_rebuilds_parts_without_samples(graphs: list[Graph], tmp_path: Path) -> None:
     blend = "blend:0.5*psimrank+0.5*cocitation(idf=true)"
     build(graphs[0], tmp_path / "x", measure=blend)
     cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     build(graphs[1], tmp_path / "n", measure=blend)
-    ours, fresh = files(tmp_path / "x"), files(tmp_path / "n")
-    exact = [name for name in fresh if name.startswith("cocitation")]
+    refreshed, rebuilt = files(tmp_path / "x"), files(tmp_path / "n")
+    exact = [name for name in rebuilt if name.startswith("cocitation")]
     assert exact
-    assert all(ours[name] == fresh[name] for name in exact)
-    assert ours["psimrank-in.digests"] != fresh["psimrank-in.digests"]
+    assert all(refreshed[name] == rebuilt[name] for name in exact)
+    assert refreshed["psimrank-in.digests"] != rebuilt["psimrank-in.digests"]
 
 
 @pytest.mark.parametrize("measure", ["cocitation", "ppr", "pagesim"])
-def test_unsampled_measure_is_made_anew(graphs: list[Graph], tmp_path: Path, measure: str) -> None:
+def test_refresh_rebuilds_unsampled_measure(
+    graphs: list[Graph], tmp_path: Path, measure: str
+) -> None:
     cocite.build(graphs[0], tmp_path / "x", measure=measure)
-    with refreshed(tmp_path / "x", graphs[1], fraction=0.1) as work:
+    with refresh_build(tmp_path / "x", graphs[1], fraction=0.1) as work:
         assert (work.retained, len(work.drawn)) == (0, 0)
         work.run()
     cocite.build(graphs[1], tmp_path / "n", measure=measure)
     assert files(tmp_path / "x") == files(tmp_path / "n")
 
 
-def test_many_small_shards_are_written_anew_fuller(
+def test_refresh_combines_small_shards(
     graphs: list[Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cocite.index.parts._MOST_LINKED", 5)
@@ -214,88 +222,88 @@ def test_many_small_shards_are_written_anew_fuller(
     assert samples_of(tmp_path / "x") == samples_of(tmp_path / "n")[7:]
 
 
-# -- while it goes on ------------------------------------------------------------------
+# -- during a refresh ------------------------------------------------------------------
 
 
-def test_questions_are_answered_all_the_while(graphs: list[Graph], tmp_path: Path) -> None:
-    """Everything that is answered is the answer of one generation, whole."""
+def test_refresh_keeps_concurrent_queries_consistent(graphs: list[Graph], tmp_path: Path) -> None:
+    """Every answer comes from exactly one generation."""
     path = tmp_path / "x"
-    held = build(graphs[0], path, 60)
-    allowed = [held.related("p7", 100)]
-    found: list[tuple[Any, Any]] = []
-    failed: list[BaseException] = []
-    over = threading.Event()
+    opened = build(graphs[0], path, 60)
+    allowed = [opened.related("p7", 100)]
+    answers: list[tuple[Any, Any]] = []
+    errors: list[BaseException] = []
+    finished = threading.Event()
 
-    def ask() -> None:
+    def query() -> None:
         try:
-            while not over.is_set():
-                found.append((held.related("p7", 100), cocite.open(path).related("p7", 100)))
+            while not finished.is_set():
+                answers.append((opened.related("p7", 100), cocite.open(path).related("p7", 100)))
         except BaseException as error:
-            failed.append(error)
+            errors.append(error)
 
-    asking = threading.Thread(target=ask)
-    asking.start()
+    thread = threading.Thread(target=query)
+    thread.start()
     try:
-        for turn in range(8):
-            index = cocite.refresh(path, graphs[(turn + 1) % 3], fraction=0.2, force=True)
+        for number in range(8):
+            index = cocite.refresh(path, graphs[(number + 1) % 3], fraction=0.2, force=True)
             allowed.append(index.related("p7", 100))
     finally:
-        over.set()
-        asking.join()
-    assert not failed
-    assert len(found) > 8
-    assert all(kept == allowed[0] for kept, _ in found)
-    order = [allowed.index(now) for _, now in found]
+        finished.set()
+        thread.join()
+    assert not errors
+    assert len(answers) > 8
+    assert all(old == allowed[0] for old, _ in answers)
+    order = [allowed.index(fresh) for _, fresh in answers]
     assert order == sorted(order)
     assert len(set(order)) > 2
 
 
 @pytest.mark.parametrize("call", ["write", "sync_file", "rename", "exchange"])
-def test_a_refresh_killed_at_any_call_leaves_the_old_index_or_the_new_one(
+def test_refresh_killed_at_any_call_leaves_old_or_new_index(
     graphs: list[Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     for name in ("old", "new"):
         build(graphs[0], tmp_path / name)
     cocite.refresh(tmp_path / "new", graphs[1], fraction=0.5, date=DAY, force=True)
     old, new = files(tmp_path / "old"), files(tmp_path / "new")
-    real, stops = getattr(disk, call), 0
+    real, kills = getattr(disk, call), 0
     for nth in range(1, 100, 3):
         build(graphs[0], tmp_path / f"x{nth}")
-        dying = KilledAt(real, nth)
+        killed_call = KilledAt(real, nth)
         with monkeypatch.context() as patch:
-            patch.setattr(disk, call, dying)
+            patch.setattr(disk, call, killed_call)
             try:
                 cocite.refresh(tmp_path / f"x{nth}", graphs[1], fraction=0.5, date=DAY, force=True)
             except Killed:
-                stops += 1
-        found = files(tmp_path / f"x{nth}")
-        assert found in (old, new)
-        if found == old:
+                kills += 1
+        content = files(tmp_path / f"x{nth}")
+        assert content in (old, new)
+        if content == old:
             cocite.refresh(tmp_path / f"x{nth}", graphs[1], fraction=0.5, date=DAY, force=True)
         assert files(tmp_path / f"x{nth}") == new
-        if dying.calls < nth:
+        if killed_call.calls < nth:
             break
-    assert stops
+    assert kills
 
 
-def test_interrupted_refresh_goes_on_and_another_not(graphs: list[Graph], tmp_path: Path) -> None:
+def test_refresh_resumes_only_with_same_settings(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x", 80)
 
     stop = stop_at(60)
     with pytest.raises(KeyboardInterrupt):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, date=DAY, progress=stop, force=True)
-    others: list[tuple[str, dict[str, Any]]] = [
+    cases: list[tuple[str, dict[str, Any]]] = [
         ("drawn: 40, here 32", {"fraction": 0.4}),
         (f"date: {DAY}, here 2026-11-22", {"fraction": 0.5, "date": "2026-11-22"}),
     ]
-    for word, other in others:
-        with pytest.raises(UsageError, match=rf"unfinished build with other settings: {word}\."):
-            cocite.refresh(tmp_path / "x", graphs[1], **other, force=True)
+    for message, options in cases:
+        with pytest.raises(UsageError, match=rf"unfinished build with other settings: {message}\."):
+            cocite.refresh(tmp_path / "x", graphs[1], **options, force=True)
     with pytest.raises(UsageError, match="unfinished build with other settings: "):
         build(graphs[0], tmp_path / "x", 80, overwrite=True)
-    with refreshed(tmp_path / "x", graphs[1], fraction=0.5) as work:
+    with refresh_build(tmp_path / "x", graphs[1], fraction=0.5) as work:
         assert work.date == DAY
-        assert work.done == 56  # three shards of old samples, one of new ones
+        assert work.done == 56  # three shards of old samples, one of new
         assert work.run().units == 24
     assert cocite.open(tmp_path / "x").samples == 80
     with pytest.raises(KeyboardInterrupt):
@@ -304,9 +312,9 @@ def test_interrupted_refresh_goes_on_and_another_not(graphs: list[Graph], tmp_pa
     assert len(index.stored.freshness.snapshots) == 1
 
 
-def test_replaced_index_is_not_refreshed(graphs: list[Graph], tmp_path: Path) -> None:
+def test_refresh_refuses_replaced_index(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
-    late = refreshed(tmp_path / "x", graphs[1], fraction=0.5, force=True)
+    late = refresh_build(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     with pytest.raises(Busy, match="replaced during the refresh"), late:
         pass
@@ -316,50 +324,56 @@ def test_replaced_index_is_not_refreshed(graphs: list[Graph], tmp_path: Path) ->
     assert not (tmp_path / "x.building").exists()
 
 
-# -- what is refused -------------------------------------------------------------------
+# -- refusals --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("measure", "layout"), UNCARRIED)
-def test_uncarried_samples(graphs: list[Graph], tmp_path: Path, measure: str, layout: str) -> None:
+@pytest.mark.parametrize(("measure", "layout"), UNTRANSFERABLE)
+def test_refresh_refuses_untransferable_layout(
+    graphs: list[Graph], tmp_path: Path, measure: str, layout: str
+) -> None:
     build(graphs[0], tmp_path / "x", measure=measure, layout=layout)
     with pytest.raises(UsageError, match=rf"layout {layout}, whose samples cannot be transferred"):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
 
 
-def test_refresh_refusals_name(graphs: list[Graph], make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_refresh_reports_bad_path_date_and_memory(
+    graphs: list[Graph], make_graph: MakeGraph, tmp_path: Path
+) -> None:
     with pytest.raises(NotAStore):
         cocite.refresh(tmp_path / "nowhere", graphs[1], fraction=0.5, force=True)
     build(graphs[0], tmp_path / "x")
     with pytest.raises(UsageError, match="date is 'soon'; it must be a date such as 2026-11-21"):
         cocite.refresh(tmp_path / "x", graphs[1], date="soon", force=True)
-    # It is drawn on disk, and not matched there.
+    # Drawing samples can use the disk; matching names cannot.
     large = make_graph([("p1", "p2")], [*OLD, *range(400_000)])
     with pytest.raises(ResourceError, match=r"the new graph \(400,040 nodes\) needs .* of memory"):
         cocite.refresh(tmp_path / "x", large, memory="5MB", force=True)
     assert cocite.refresh(tmp_path / "x", large, memory="5MB", fraction=1, force=True).samples == 12
 
 
-def test_half_weights_fail(graphs: list[Graph], make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_refresh_refuses_mixed_weights(
+    graphs: list[Graph], make_graph: MakeGraph, tmp_path: Path
+) -> None:
     rows = [(a, b, 1 + i % 3) for i, (a, b) in enumerate(sorted(links(1, OLD, 160)))]
     weighted = make_graph(rows, OLD, weight_column="3")
     rows = [(a, b, 1 + i % 5) for i, (a, b) in enumerate(sorted(links(2, OLD, 160)))]
     heavier = make_graph(rows, OLD, weight_column="3")
     build(graphs[0], tmp_path / "plain")
     build(weighted, tmp_path / "weighted")
-    build(weighted, tmp_path / "aside", unweighted=True)
+    build(weighted, tmp_path / "ignored", unweighted=True)
     with pytest.raises(UsageError, match=r"have weights, but the links of .* have none"):
         cocite.refresh(tmp_path / "plain", weighted, force=True)
     with pytest.raises(UsageError, match=r"have none, but the links of .* have weights"):
         cocite.refresh(tmp_path / "weighted", graphs[0], force=True)
-    for name, unweighted in (("weighted", False), ("aside", True)):
+    for name, unweighted in (("weighted", False), ("ignored", True)):
         index = cocite.refresh(tmp_path / name, heavier, fraction=0.5, force=True)
         assert index.stored.weighted is not unweighted
         build(heavier, tmp_path / f"{name}-now", 18, unweighted=unweighted)
-        fresh = samples_of(tmp_path / f"{name}-now")
-        assert samples_of(tmp_path / name)[6:] == fresh[12:]
+        expected = samples_of(tmp_path / f"{name}-now")
+        assert samples_of(tmp_path / name)[6:] == expected[12:]
 
 
-def test_damage_is_not_carried_over(graphs: list[Graph], tmp_path: Path) -> None:
+def test_refresh_refuses_damaged_shard(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
     before = files(tmp_path / "x")
     path = tmp_path / "x" / "in.samples-000000"
@@ -369,7 +383,7 @@ def test_damage_is_not_carried_over(graphs: list[Graph], tmp_path: Path) -> None
     assert {**files(tmp_path / "x"), path.name: before[path.name]} == before
 
 
-def test_nodes_that_no_sample_knows_are_damage(graphs: list[Graph], tmp_path: Path) -> None:
+def test_since_beyond_samples_raises_damaged(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
     cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
     path = tmp_path / "x" / "since"
@@ -395,22 +409,24 @@ KINDS = {
 }
 
 
-def assert_matched(one: Names, other: Names) -> None:
-    names = list(other)
-    for name, found in zip(one, match_names(one, other).tolist(), strict=True):
-        assert found == (names.index(name) if name in names else NOWHERE)
+def assert_matched(old: Names, new: Names) -> None:
+    names = list(new)
+    for name, match in zip(old, match_names(old, new).tolist(), strict=True):
+        assert match == (names.index(name) if name in names else NOWHERE)
 
 
 @pytest.mark.parametrize("old", KINDS)
 @pytest.mark.parametrize("new", KINDS)
-def test_names_are_matched_wherever_they_went(make_graph: MakeGraph, old: str, new: str) -> None:
-    one = make_graph([KINDS[old][:2]], KINDS[old]).names
-    other = make_graph([KINDS[new][-2:]], KINDS[new]).names
-    assert_matched(one, other)
+def test_match_names_finds_moved_names(make_graph: MakeGraph, old: str, new: str) -> None:
+    old_names = make_graph([KINDS[old][:2]], KINDS[old]).names
+    new_names = make_graph([KINDS[new][-2:]], KINDS[new]).names
+    assert_matched(old_names, new_names)
 
 
-def test_equal_name_hashes_differ(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_match_names_handles_hash_collisions(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("cocite.graph.name_files.name_hash", len)
-    one = make_graph([("p1", "p2")], [f"p{i}" for i in range(30)]).names
-    other = make_graph([("p1", "q2")], [f"p{i}" for i in range(10, 40)]).names
-    assert_matched(one, other)
+    old = make_graph([("p1", "p2")], [f"p{i}" for i in range(30)]).names
+    new = make_graph([("p1", "q2")], [f"p{i}" for i in range(10, 40)]).names
+    assert_matched(old, new)

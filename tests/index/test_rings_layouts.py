@@ -1,4 +1,4 @@
-"""Layouts of min-hashes in the making: memory, pilots, what goes with what."""
+"""Building the min-hash layouts: memory, scratch files and compatible options."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -45,110 +45,112 @@ def build(graph: Graph, output: Path, layout: str, **options: Any) -> bytes:
     return stream(output)
 
 
-def room_of(
+def fitted_plan(
     graph: Graph, layout: str, memory: int, blocks: int | None = None, threads: int = 2
 ) -> RingPlan:
     part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
-    found = sampled_builder(layout).fitted(
+    plan = sampled_builder(layout).fitted(
         in_links(graph), part, Resources(threads, memory, blocks=blocks)
     )
-    assert isinstance(found, RingPlan)
-    return found
+    assert isinstance(plan, RingPlan)
+    return plan
 
 
 @layouts
-def test_memory_does_not_change_a_byte(
+def test_ring_plan_memory_keeps_bytes(
     graph: Graph, tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All in memory; the winners on disk; the scan too; blobs too."""
+    """Put on disk nothing, the winners, the scan too, and the blobs too."""
     part = BuildOptions.checked("xjaccard", "in", layout).parts[0]
     words = sampled_format(layout).most_words(graph.nodes, part.settings)
-    blobs = 2 * 4 * (words + graph.nodes) + (8 << 20)  # and the winners that are written
+    blobs = 2 * 4 * (words + graph.nodes) + (8 << 20)  # and the written winners
     links = in_links(graph).nbytes + 2 * 64 * graph.nodes
-    made = []
+    streams = []
     for memory, way, on_disk in (
         (1 << 30, Way.MEMORY, False),
         (blobs + links, Way.MEMORY, True),
         (blobs + (4 << 20), Way.BLOCKS, True),
     ):
-        found = room_of(graph, layout, memory)
-        assert found.plan is not None
-        assert (found.plan.way, found.on_disk) == (way, on_disk)
-        assert found.memory <= memory
-        made.append(build(graph, tmp_path / str(memory), layout, memory=memory, threads=2))
+        plan = fitted_plan(graph, layout, memory)
+        assert plan.plan is not None
+        assert (plan.plan.way, plan.on_disk) == (way, on_disk)
+        assert plan.memory <= memory
+        streams.append(build(graph, tmp_path / str(memory), layout, memory=memory, threads=2))
     monkeypatch.setattr("cocite.index.layouts.minhash.build._LEAST_LAYER", 1)
     least = 2 * graph.nodes + (12 << 20)
-    found = room_of(graph, layout, least)
-    assert found.external
-    assert found.memory <= least
-    means = Resources(2, least)
+    plan = fitted_plan(graph, layout, least)
+    assert plan.external
+    assert plan.memory <= least
+    resources = Resources(2, least)
     options = BuildOptions.checked("xjaccard", "in", layout, {"samples": 18})
-    with IndexBuild(graph, tmp_path / "least", options, means) as work:
+    with IndexBuild(graph, tmp_path / "least", options, resources) as work:
         work.run()
-    made.append(stream(tmp_path / "least"))
-    assert all(each == made[0] for each in made)
+    streams.append(stream(tmp_path / "least"))
+    assert all(each == streams[0] for each in streams)
 
 
 @layouts
-def test_few_samples_take_little_scratch(graph: Graph, tmp_path: Path, layout: str) -> None:
-    plans, made = [], []
-    few = BuildOptions.checked("xjaccard", "in", layout, {"samples": 12, "length": 10}).parts[0]
-    words = sampled_format(layout).most_words(graph.nodes, few.settings)
+def test_ring_plan_needs_less_scratch_for_few_samples(
+    graph: Graph, tmp_path: Path, layout: str
+) -> None:
+    plans, streams = [], []
+    small_part = BuildOptions.checked(
+        "xjaccard", "in", layout, {"samples": 12, "length": 10}
+    ).parts[0]
+    words = sampled_format(layout).most_words(graph.nodes, small_part.settings)
     memory = 2 * 4 * (words + graph.nodes) + (12 << 20)
     for samples in (12, 48):
         part = BuildOptions.checked(
             "xjaccard", "in", layout, {"samples": samples, "length": 10}
         ).parts[0]
-        found = sampled_builder(layout).fitted(in_links(graph), part, Resources(2, memory))
-        assert isinstance(found, RingPlan)
-        assert found.on_disk
-        plans.append(found)
+        plan = sampled_builder(layout).fitted(in_links(graph), part, Resources(2, memory))
+        assert isinstance(plan, RingPlan)
+        assert plan.on_disk
+        plans.append(plan)
     assert 16 * plans[0].winners == 12 * plans[1].winners
     assert [plan.together for plan in plans] == [12, 16]
     for number, limit in enumerate((memory, 1 << 30)):
         output = tmp_path / str(number)
-        chosen: dict[str, Any] = {
+        options: dict[str, Any] = {
             "layout": layout,
             "samples": 12,
             "length": 10,
             "memory": limit,
             "threads": 2,
         }
-        cocite.build(graph, output, measure="xjaccard", **chosen)
-        made.append(stream(output))
-    assert made[0] == made[1]
+        cocite.build(graph, output, measure="xjaccard", **options)
+        streams.append(stream(output))
+    assert streams[0] == streams[1]
 
 
 @pytest.mark.parametrize("rows", [8, 100, 5000])
 @pytest.mark.parametrize("bits", [0, 3])
-@pytest.mark.parametrize("some", [False, True])
-def test_external_layer_makes_the_blob_of_a_layer(
-    tmp_path: Path, rows: int, bits: int, some: bool
-) -> None:
-    """Winners of few nodes, of many, and of one; of all nodes, and of some."""
+@pytest.mark.parametrize("selected", [False, True])
+def test_external_layer_matches_layer(tmp_path: Path, rows: int, bits: int, selected: bool) -> None:
+    """The winners are many nodes, few, or mostly one; of all nodes or a selection."""
     rng, nodes = np.random.default_rng(7), 1500
     (part,) = BuildOptions.checked("xjaccard", "in", None, {"bits": bits, "length": 4}).parts
-    if some:
+    if selected:
         ids = np.sort(rng.choice(nodes, 700, replace=False)).astype(np.uint32)
         request = PartRequest.of(tmp_path, ids)
         request.write(ids)
         part = replace(part, wanted=request)
-    rings = [rng.integers(0, most, nodes).astype(np.uint32) for most in (nodes, 60, 3)]
+    rings = [rng.integers(0, limit, nodes).astype(np.uint32) for limit in (nodes, 60, 3)]
     rings.append(np.where(rng.random(nodes) < 0.9, 17, np.arange(nodes)).astype(np.uint32))
-    whole, outside = Layer(part, nodes), ExternalLayer(part, nodes, rows, tmp_path)
+    layer, external = Layer(part, nodes), ExternalLayer(part, nodes, rows, tmp_path)
     for order in (rings, rings[::-1]):
-        expected, found = whole(2, order), outside(2, order)
-        assert (found.digest, found.members) == (expected.digest, expected.members)
+        expected, actual = layer(2, order), external(2, order)
+        assert (actual.digest, actual.members) == (expected.digest, expected.members)
 
 
-def test_samples_asked_for_in_any_order_are_the_same(graph: Graph) -> None:
+def test_minhash_maker_ignores_sample_order(graph: Graph) -> None:
     part = BuildOptions.checked("xjaccard", "in", None, {"samples": 40}).parts[0]
     layout, links = sampled_builder("minhash"), in_links(graph)
-    fit = room_of(graph, "minhash", 1 << 30)
-    (maker,) = layout.makers(links, SampleJob(part, range(40), graph.path), fit)
-    inorder = [maker(sample).digest for sample in range(34)]
+    plan = fitted_plan(graph, "minhash", 1 << 30)
+    (maker,) = layout.makers(links, SampleJob(part, range(40), graph.path), plan)
+    digests = [maker(sample).digest for sample in range(34)]
     for sample in (33, 5, 6, 3, 31, 16, 17, 0):
-        assert maker(sample).digest == inorder[sample]
+        assert maker(sample).digest == digests[sample]
 
 
 @pytest.mark.parametrize(
@@ -161,7 +163,7 @@ def test_samples_asked_for_in_any_order_are_the_same(graph: Graph) -> None:
         ("sketch", {"bits": 16}, ("sketch", 16)),
     ],
 )
-def test_bits_and_layout_go_together(
+def test_xjaccard_bits_select_layout(
     layout: str | None, given: dict[str, object], expected: tuple[str, int]
 ) -> None:
     (part,) = BuildOptions.checked("xjaccard", "in", layout, given).parts
@@ -181,15 +183,17 @@ def test_bits_and_layout_go_together(
         ("trees", {}, "layout is 'trees'; for xjaccard it must be minhash or sketch"),
     ],
 )
-def test_contradictory_options(layout: str | None, given: dict[str, object], message: str) -> None:
+def test_xjaccard_refuses_contradictory_bits_and_layout(
+    layout: str | None, given: dict[str, object], message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         BuildOptions.checked("xjaccard", "in", layout, given)
 
 
-def test_sizes(graph: Graph, tmp_path: Path) -> None:
-    """A sketch takes bits / 8 bytes a node, ring and sample, up to whole blocks of 512 nodes."""
+def test_sketch_size_follows_bits(graph: Graph, tmp_path: Path) -> None:
+    """A sketch takes bits / 8 bytes per node, ring and sample, in whole blocks of 512 nodes."""
     for bits in (1, 3):
-        made = cocite.build(graph, tmp_path / f"{bits}", measure="xjaccard", samples=2, bits=bits)
+        index = cocite.build(graph, tmp_path / f"{bits}", measure="xjaccard", samples=2, bits=bits)
         blocks = -(-graph.nodes // 512)
         assert len(stream(tmp_path / f"{bits}")) == 2 * blocks * 512 * 4 * bits // 8
-        assert made.settings["bits"] == bits
+        assert index.settings["bits"] == bits

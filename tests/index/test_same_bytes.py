@@ -1,7 +1,7 @@
-"""One index, to the byte, however it is made: threads, blocks, shards, files, interruptions.
+"""One index, to the byte, whatever the threads, blocks, shards and scratch files of its build.
 
-Each kind is built in each way and compared with one build on one thread. Kinds of weights are
-pairwise: each measure, direction and treatment of hubs meets each other with weights and without.
+Each kind is built in each way and compared with a build on one thread. The kinds with weights
+combine every two of measure, direction, treatment of hubs and use of weights.
 """
 
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.measures.test_weights import tangled as by_weight
 from tests.stored import store
 
 SAMPLES = 20
-"""A group of 16 that walk together in blocks, and some more."""
+"""A group of 16 that walk together in blocks, and four more."""
 PLAIN: dict[str, dict[str, Any]] = {
     "simrank": {"measure": "simrank"},
     "simrank-idf": {"measure": "simrank", "hubs": "idf"},
@@ -54,12 +54,12 @@ IN_FILES: list[dict[str, Any]] = [
     {"external": True, "blocks": 64},
 ]
 FEW: list[dict[str, Any]] = [{"threads": 2}, {"blocks": 7}, {"external": True, "blocks": 7}]
-"""By weights a step is another one, and forms are those of the others."""
+"""Weights change the steps of walks only, so a few ways suffice."""
 
 
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Graph]:
-    """With weights over some orders of magnitude, and without; hubs in both."""
+    """Graphs with weights over several orders of magnitude, and without; both have hubs."""
     folder = tmp_path_factory.mktemp("same")
 
     def make(edges: Any, nodes: Any, **options: Any) -> Graph:
@@ -76,26 +76,28 @@ def build(graphs: dict[bool, Graph], kind: str, output: Path, **way: Any) -> Ind
 
 
 def content(index: Index) -> dict[str, bytes]:
-    """All files, those of samples as one, wherever the shards are cut."""
-    found: dict[str, bytes] = {}
+    """Return all files, with samples joined, regardless of shard boundaries."""
+    joined: dict[str, bytes] = {}
     for name in sorted(index.stored.store.manifest.files):
-        whole = name.partition("samples-")[0]
-        found[whole] = found.get(whole, b"") + (index.stored.store.path / name).read_bytes()
-    return found
+        stem = name.partition("samples-")[0]
+        joined[stem] = joined.get(stem, b"") + (index.stored.store.path / name).read_bytes()
+    return joined
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_cuts_and_threads_keep_bytes(graphs: dict[bool, Graph], tmp_path: Path, kind: str) -> None:
+def test_build_threads_blocks_and_shards_keep_bytes(
+    graphs: dict[bool, Graph], tmp_path: Path, kind: str
+) -> None:
     whole = build(graphs, kind, tmp_path / "whole", threads=1)
-    wanted, manifest = content(whole), (tmp_path / "whole" / "manifest.json").read_bytes()
+    expected, manifest = content(whole), (tmp_path / "whole" / "manifest.json").read_bytes()
     external = whole.stored.parts[0].layout in ("trees", "paths", "compact")
     ways = FEW[: 2 + external] if kind in BY_WEIGHT else WAYS + IN_FILES * external
     for number, way in enumerate(ways):
-        found = build(graphs, kind, tmp_path / f"{number}", **way)
-        assert content(found) == wanted, way
-        assert found.stored.digest == whole.stored.digest, way
+        index = build(graphs, kind, tmp_path / f"{number}", **way)
+        assert content(index) == expected, way
+        assert index.stored.digest == whole.stored.digest, way
         if "shard" in way:
-            shards = {name[-6:] for name in found.stored.store.manifest.files if "samples-" in name}
+            shards = {name[-6:] for name in index.stored.store.manifest.files if "samples-" in name}
             assert len(shards) == -(-SAMPLES // way["shard"])
         else:
             assert (tmp_path / f"{number}" / "manifest.json").read_bytes() == manifest, way

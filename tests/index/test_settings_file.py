@@ -1,4 +1,4 @@
-"""Files of settings: what they say is built, kept, and told; what is wrong in them is told, too."""
+"""Settings files: they are applied, stored in the index and shown; errors name the file."""
 
 import json
 from pathlib import Path
@@ -15,63 +15,65 @@ from tests.conftest import MakeGraph, Shell
 LINKS = [(a, b) for a in "abcdef" for b in "uvwxyz" if (ord(a) * 7 + ord(b)) % 3]
 
 
-def written(folder: Path, text: str) -> Path:
+def write_settings(folder: Path, text: str) -> Path:
     path = folder / "settings.toml"
     path.write_text(text, "utf-8")
     return path
 
 
-def test_a_file_is_read_as_it_was_written(tmp_path: Path) -> None:
-    chosen = IndexSettings(
+def test_read_settings_round_trips_index_settings(tmp_path: Path) -> None:
+    settings = IndexSettings(
         "psimrank", "both", "paths", True, {"samples": 7, "hubs": "idf", "decay": 0.25}
     )
-    path = written(tmp_path, chosen.text(["a remark", "", "another"]))
-    assert read_settings(path) == chosen
+    path = write_settings(tmp_path, settings.text(["a remark", "", "another"]))
+    assert read_settings(path) == settings
     assert path.read_text().startswith("# a remark\n#\n# another\n\nmeasure = ")
 
 
 def test_settings_file_equals_options(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(LINKS)
     text = 'measure = "psimrank"\ndirection = "both"\n[settings]\nsamples = 20\nseed = 3\n'
-    found = cocite.build(graph, tmp_path / "one", settings=written(tmp_path, text))
-    chosen: dict[str, Any] = {"measure": "psimrank", "direction": "both", "samples": 20, "seed": 3}
-    same = cocite.build(graph, tmp_path / "two", **chosen)
-    assert found.stored.digest == same.stored.digest
+    from_file = cocite.build(graph, tmp_path / "one", settings=write_settings(tmp_path, text))
+    options: dict[str, Any] = {"measure": "psimrank", "direction": "both", "samples": 20, "seed": 3}
+    from_options = cocite.build(graph, tmp_path / "two", **options)
+    assert from_file.stored.digest == from_options.stored.digest
     assert files(tmp_path / "one") == files(tmp_path / "two")
 
 
-def test_settings_of_questions_are_kept_and_give_way(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_index_settings_set_query_defaults(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(LINKS)
-    chosen = IndexSettings("cocitation", settings={"form": "jaccard", "idf": True})
-    kept = cocite.build(graph, tmp_path / "kept", settings=chosen)
-    bare = cocite.build(graph, tmp_path / "bare", measure="cocitation")
-    assert kept.related("u") == bare.related("u", form="jaccard", idf=True)
-    assert kept.related("u", form="cosine", idf=False) == bare.related("u")
-    assert kept.related("u") != bare.related("u")
-    assert kept.stored.store.facts["asks"] == {"form": "jaccard", "idf": True}
-    assert "asks" not in bare.stored.store.facts
+    settings = IndexSettings("cocitation", settings={"form": "jaccard", "idf": True})
+    index = cocite.build(graph, tmp_path / "index", settings=settings)
+    default = cocite.build(graph, tmp_path / "default", measure="cocitation")
+    assert index.related("u") == default.related("u", form="jaccard", idf=True)
+    assert index.related("u", form="cosine", idf=False) == default.related("u")
+    assert index.related("u") != default.related("u")
+    assert index.stored.store.facts["asks"] == {"form": "jaccard", "idf": True}
+    assert "asks" not in default.stored.store.facts
 
 
-def test_a_decay_that_is_kept_gives_way_to_by(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_meeting_weight_overrides_stored_decay(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(LINKS)
-    chosen = IndexSettings("simrank", settings={"samples": 50, "decay": 0.2})
-    index = cocite.build(graph, tmp_path / "index", settings=chosen)
-    bare = cocite.build(graph, tmp_path / "bare", measure="simrank", samples=50)
-    questions: list[dict[str, Any]] = [
+    settings = IndexSettings("simrank", settings={"samples": 50, "decay": 0.2})
+    index = cocite.build(graph, tmp_path / "index", settings=settings)
+    default = cocite.build(graph, tmp_path / "default", measure="simrank", samples=50)
+    queries: list[dict[str, Any]] = [
         {},
         {"meeting_weight": "t<=2"},
         {"meeting_weight": "decay/t"},
         {"decay": 0.9},
     ]
-    for given in questions:
-        own: dict[str, Any] = {"decay": 0.2} if given in ({}, {"meeting_weight": "decay/t"}) else {}
-        assert index.related("u", **given) == bare.related("u", **given, **own), given
+    for query in queries:
+        stored: dict[str, Any] = (
+            {"decay": 0.2} if query in ({}, {"meeting_weight": "decay/t"}) else {}
+        )
+        assert index.related("u", **query) == default.related("u", **query, **stored), query
 
 
-def test_settings_survive_refresh_and_merge(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph, chosen = make_graph(LINKS), IndexSettings("psimrank", settings={"decay": 0.3})
+def test_query_defaults_survive_refresh_and_merge(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph, settings = make_graph(LINKS), IndexSettings("psimrank", settings={"decay": 0.3})
     for name, numbers in (("a", range(4)), ("b", range(4, 9))):
-        cocite.build(graph, tmp_path / name, settings=chosen, numbers=numbers)
+        cocite.build(graph, tmp_path / name, settings=settings, numbers=numbers)
     joined = cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "joined")
     assert joined.stored.query_defaults == {"decay": 0.3}
     fresh = cocite.refresh(tmp_path / "joined", graph, fraction=0.5, force=True)
@@ -81,25 +83,31 @@ def test_settings_survive_refresh_and_merge(make_graph: MakeGraph, tmp_path: Pat
         cocite.merge([tmp_path / "b", tmp_path / "c"], tmp_path / "other")
 
 
-def test_what_is_given_beside_a_file_goes_before_it(
+def test_index_command_options_override_settings_file(
     make_graph: MakeGraph, tmp_path: Path, shell: Shell
 ) -> None:
     graph = str(make_graph(LINKS).path)
-    path = written(tmp_path, 'measure = "psimrank"\n[settings]\nsamples = 20\ndecay = 0.5\n')
+    path = write_settings(tmp_path, 'measure = "psimrank"\n[settings]\nsamples = 20\ndecay = 0.5\n')
     arguments = ["index", graph, "--settings", str(path), "--samples", "5", "--direction", "out"]
-    found = json.loads(shell([*arguments, "-o", str(tmp_path / "index"), "--format", "json"]).out)
-    assert (found["measure"], found["direction"], found["samples"]) == ("psimrank", "out", 5)
-    assert found["query_defaults"] == {"decay": 0.5}
-    shown = shell(["info", str(tmp_path / "index")]).out
-    assert "decay 0.5, unless a query overrides it" in shown
+    described = json.loads(
+        shell([*arguments, "-o", str(tmp_path / "index"), "--format", "json"]).out
+    )
+    assert (described["measure"], described["direction"], described["samples"]) == (
+        "psimrank",
+        "out",
+        5,
+    )
+    assert described["query_defaults"] == {"decay": 0.5}
+    info = shell(["info", str(tmp_path / "index")]).out
+    assert "decay 0.5, unless a query overrides it" in info
     refused = shell([*arguments, "-o", str(tmp_path / "x"), "--measure", "simrank"], 2)
-    said = "the settings are for psimrank, but the measure is simrank: omit one"
-    assert said in refused.err
+    message = "the settings are for psimrank, but the measure is simrank: omit one"
+    assert message in refused.err
     shell([*arguments, "-o", str(tmp_path / "y"), "--measure", "psimrank"])
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("direction = 'in'", "measure is missing"),
         (
@@ -134,14 +142,14 @@ def test_what_is_given_beside_a_file_goes_before_it(
         ),
     ],
 )
-def test_what_is_wrong_in_a_file_is_told(tmp_path: Path, text: str, said: str) -> None:
-    path = written(tmp_path, text)
-    with pytest.raises(UsageError, match=said) as caught:
+def test_read_settings_reports_invalid_value(tmp_path: Path, text: str, message: str) -> None:
+    path = write_settings(tmp_path, text)
+    with pytest.raises(UsageError, match=message) as caught:
         read_settings(path)
     assert str(caught.value).startswith(str(path))
 
 
-def test_a_file_that_cannot_be_read_is_told(tmp_path: Path) -> None:
-    for path in (written(tmp_path, "measure = "), tmp_path / "nowhere.toml"):
+def test_read_settings_reports_unreadable_file(tmp_path: Path) -> None:
+    for path in (write_settings(tmp_path, "measure = "), tmp_path / "nowhere.toml"):
         with pytest.raises(InputError, match="cannot be read as a settings file"):
             read_settings(path)

@@ -1,4 +1,4 @@
-"""The work of making samples, pickled and done by another process: the bytes of the build."""
+"""The work of making samples, pickled and run in another process: the bytes of the build."""
 
 import pickle
 import shutil
@@ -51,37 +51,36 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
     "weighted-hubs": ("simrank", ONE | {"hubs": "rare", "blocks": 2}),
     "weighted-paths": ("simrank", ONE | {"layout": "paths"}),
 }
-"""Measure and options of a build; those with weights on the graph that has them."""
+"""Measure and options of a build; weighted kinds use the graph with weights."""
 CUTS = ("threads", "memory", "blocks", "external")
 
 
-def done_elsewhere(works: list[SampleWork], folder: Path) -> None:
-    """By a process of its own, in a folder of its own."""
+def run_in_process(works: list[SampleWork], folder: Path) -> None:
+    """Run the work in a process and a folder of its own."""
     (folder / "work").write_bytes(pickle.dumps(works))
     command = [sys.executable, "-c", CHILD, str(folder / "work")]
     (folder / "cwd").mkdir()
     subprocess.run(command, cwd=folder / "cwd", check=True)
 
 
-def works_of(build: IndexBuild) -> list[SampleWork]:
-    """One a shard."""
-    found = []
+def works_by_shard(build: IndexBuild) -> list[SampleWork]:
+    works = []
     for part in build.parts:
         assert isinstance(part, ShardedPart)
         numbers = part.work.numbers
         for low in range(0, len(numbers), SHARD):
-            found.append(part.work.of(numbers[low : low + SHARD]))
-    return found
+            works.append(part.work.of(numbers[low : low + SHARD]))
+    return works
 
 
-def prepared(graphs: dict[bool, Graph], kind: str, output: Path) -> IndexBuild:
-    measure, given = KINDS[kind]
-    settings = {name: value for name, value in given.items() if name not in CUTS}
+def index_build(graphs: dict[bool, Graph], kind: str, output: Path) -> IndexBuild:
+    measure, options = KINDS[kind]
+    settings = {name: value for name, value in options.items() if name not in CUTS}
     layout = settings.pop("layout", None)
-    chosen = BuildOptions.checked(measure, "both", layout, {"samples": SAMPLES, **settings})
-    means = {name: given[name] for name in CUTS if name in given}
+    checked = BuildOptions.checked(measure, "both", layout, {"samples": SAMPLES, **settings})
+    limits = {name: options[name] for name in CUTS if name in options}
     graph = graphs[kind.startswith("weighted")]
-    return IndexBuild(graph, output, chosen, Resources.checked(shard=SHARD, **means))
+    return IndexBuild(graph, output, checked, Resources.checked(shard=SHARD, **limits))
 
 
 def ingested(folder: Path, seed: int, *weights: str) -> Graph:
@@ -98,40 +97,40 @@ def ingested(folder: Path, seed: int, *weights: str) -> Graph:
 
 @pytest.fixture(scope="module")
 def graphs(tmp_path_factory: pytest.TempPathFactory) -> dict[bool, Graph]:
-    """By whether links have weights."""
+    """Return the graphs by whether their links have weights."""
     plain, heavy = (tmp_path_factory.mktemp(name) for name in ("plain", "heavy"))
     return {False: ingested(plain, 5), True: ingested(heavy, 5, "weights")}
 
 
 @pytest.fixture(scope="module")
 def elsewhere(graphs: dict[bool, Graph], tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of shards for each kind, made by one other process."""
+    """Return a folder with shards of each kind, made by one other process."""
     top, works = tmp_path_factory.mktemp("elsewhere"), []
     for kind in KINDS:
         (top / kind).mkdir()
-        with prepared(graphs, kind, top / f"{kind}.index") as build:
-            works += [replace(work, folder=top / kind) for work in works_of(build)]
+        with index_build(graphs, kind, top / f"{kind}.index") as build:
+            works += [replace(work, folder=top / kind) for work in works_by_shard(build)]
     assert all(len(pickle.dumps(work)) < 3000 for work in works)
-    done_elsewhere(works, top)
+    run_in_process(works, top)
     return top
 
 
-def test_there_is_a_kind_of_every_layout_of_samples() -> None:
+def test_sample_work_kinds_cover_sampled_layouts() -> None:
     layouts = set()
     for measure, options in KINDS.values():
         settings = {"bits": options["bits"]} if "bits" in options else {}
-        chosen = BuildOptions.checked(measure, "both", options.get("layout"), settings)
-        layouts |= {part.layout for part in chosen.parts}
+        checked = BuildOptions.checked(measure, "both", options.get("layout"), settings)
+        layouts |= {part.layout for part in checked.parts}
     assert layouts == {layout for layout in LAYOUTS if is_sampled(layout)}
 
 
 @pytest.mark.process
 @pytest.mark.chosen
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_process_makes_the_bytes_of_the_build(
+def test_sample_work_in_other_process_keeps_bytes(
     graphs: dict[bool, Graph], elsewhere: Path, tmp_path: Path, kind: str
 ) -> None:
-    with prepared(graphs, kind, tmp_path / "x") as build:
+    with index_build(graphs, kind, tmp_path / "x") as build:
         directions = {part.plan.direction for part in build.parts}
         build.run()
     assert directions == {"in", "out"}
@@ -151,45 +150,49 @@ def test_another_process_makes_the_bytes_of_the_build(
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_build_goes_on_behind_other_shards(graphs: dict[bool, Graph], tmp_path: Path) -> None:
-    """All of them made elsewhere, and two by nobody."""
-    with prepared(graphs, "trees-two", tmp_path / "whole") as build:
+def test_index_build_continues_after_foreign_shards(
+    graphs: dict[bool, Graph], tmp_path: Path
+) -> None:
+    """Another process made all shards but two."""
+    with index_build(graphs, "trees-two", tmp_path / "whole") as build:
         build.run()
-    with prepared(graphs, "trees-two", tmp_path / "x") as build:
-        works = works_of(build)
-    done_elsewhere([*works[:2], works[3], works[5]], tmp_path)
-    with prepared(graphs, "trees-two", tmp_path / "x") as build:
+    with index_build(graphs, "trees-two", tmp_path / "x") as build:
+        works = works_by_shard(build)
+    run_in_process([*works[:2], works[3], works[5]], tmp_path)
+    with index_build(graphs, "trees-two", tmp_path / "x") as build:
         assert build.run().units == len(works[2].numbers) + len(works[4].numbers)
     assert files(tmp_path / "x") == files(tmp_path / "whole")
 
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_fresh_samples_are_work_by_number(graphs: dict[bool, Graph], tmp_path: Path) -> None:
+def test_refresh_build_splits_work_by_sample_number(
+    graphs: dict[bool, Graph], tmp_path: Path
+) -> None:
     newer = ingested(tmp_path, 6)
-    means = Resources.checked(1, shard=SHARD)
+    resources = Resources.checked(1, shard=SHARD)
 
-    def refreshed(name: str) -> RefreshBuild:
+    def refresh_build(name: str) -> RefreshBuild:
         return RefreshBuild(
-            tmp_path / name, newer, means, RefreshOptions(fraction=0.5, date="2026-11-21")
+            tmp_path / name, newer, resources, RefreshOptions(fraction=0.5, date="2026-11-21")
         )
 
     for name in ("x", "whole"):
         cocite.build(graphs[False], tmp_path / name, samples=9, shard=SHARD, measure="psimrank")
-    with refreshed("whole") as build:
-        assert build.run().units == 6  # three stay as they are, linked
-    with refreshed("x") as build:
-        works = works_of(build)
+    with refresh_build("whole") as build:
+        assert build.run().units == 6  # three are linked, unchanged
+    with refresh_build("x") as build:
+        works = works_by_shard(build)
     assert [list(each.numbers) for each in works] == [[9, 10, 11], [12, 13]]
-    done_elsewhere(works, tmp_path)
-    with refreshed("x") as build:
-        assert build.run().units == 1  # written anew, as its shard lost others
+    run_in_process(works, tmp_path)
+    with refresh_build("x") as build:
+        assert build.run().units == 1  # rewritten, as its shard lost others
     assert files(tmp_path / "x") == files(tmp_path / "whole")
 
 
-def test_another_graph_in_its_place_is_refused(graphs: dict[bool, Graph], tmp_path: Path) -> None:
-    with prepared(graphs, "trees", tmp_path / "x") as build:
-        work = works_of(build)[0]
+def test_sample_work_refuses_other_graph(graphs: dict[bool, Graph], tmp_path: Path) -> None:
+    with index_build(graphs, "trees", tmp_path / "x") as build:
+        work = works_by_shard(build)[0]
     with pytest.raises(
         UsageError, match=r" on .* is not the graph that this build started with: its checksum"
     ):
@@ -198,24 +201,24 @@ def test_another_graph_in_its_place_is_refused(graphs: dict[bool, Graph], tmp_pa
         replace(work, graph=tmp_path / "nowhere").links()
 
 
-def flipped(graph: Graph, place: Path) -> Path:
-    """A copy of a graph, a bit of a link of which is another one that points inside, too."""
-    shutil.copytree(graph.path, place)
-    links = bytearray((place / "in_sources").read_bytes())
+def copy_with_changed_link(graph: Graph, path: Path) -> Path:
+    """Copy a graph and change a link, so that it still points inside the graph."""
+    shutil.copytree(graph.path, path)
+    links = bytearray((path / "in_sources").read_bytes())
     rows = np.frombuffer(links, np.uint32)
     at = int(np.flatnonzero(np.diff(rows.astype(np.int64)) > 2)[0])
     rows[at] += 1
-    (place / "in_sources").write_bytes(links)
-    return place
+    (path / "in_sources").write_bytes(links)
+    return path
 
 
-def test_a_worker_compares_the_graph_once_unless_told_otherwise(
+def test_sample_work_verifies_graph_once(
     graphs: dict[bool, Graph], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with prepared(graphs, "trees", tmp_path / "x") as build:
-        works = works_of(build)
+    with index_build(graphs, "trees", tmp_path / "x") as build:
+        works = works_by_shard(build)
     assert all(work.verify for work in works)
-    damaged = replace(works[0], graph=flipped(graphs[False], tmp_path / "damaged"))
+    damaged = replace(works[0], graph=copy_with_changed_link(graphs[False], tmp_path / "damaged"))
     with pytest.raises(Damaged, match="in_sources has checksum"):
         damaged.links()
     assert replace(damaged, verify=False).links().nodes == graphs[False].nodes
@@ -226,26 +229,26 @@ def test_a_worker_compares_the_graph_once_unless_told_otherwise(
         check(graph)
 
     monkeypatch.setattr(Graph, "check", counted)
-    own = shutil.copytree(graphs[False].path, tmp_path / "own")
+    copy = shutil.copytree(graphs[False].path, tmp_path / "copy")
     for work in works:
-        if work.plan.direction == "in":  # out-links are looked at whenever they are turned round
-            replace(work, graph=own).links()
-    assert checked == [own]
-    shutil.rmtree(own)
-    shutil.copytree(graphs[True].path, own)
+        if work.plan.direction == "in":  # transposing out-links always checks the graph
+            replace(work, graph=copy).links()
+    assert checked == [copy]
+    shutil.rmtree(copy)
+    shutil.copytree(graphs[True].path, copy)
     with pytest.raises(UsageError, match="is not the graph"):
-        replace(works[0], graph=own).links()
+        replace(works[0], graph=copy).links()
 
 
-def test_unverified_build_stays_unverified(graphs: dict[bool, Graph], tmp_path: Path) -> None:
+def test_sample_work_inherits_unverified_graph(graphs: dict[bool, Graph], tmp_path: Path) -> None:
     plain = Graph.open(graphs[False].path, verify=False)
-    with prepared({False: plain}, "trees", tmp_path / "x") as build:
-        assert not any(work.verify for work in works_of(build))
+    with index_build({False: plain}, "trees", tmp_path / "x") as build:
+        assert not any(work.verify for work in works_by_shard(build))
 
 
-def test_a_shard_that_is_not_whole_has_no_note(graphs: dict[bool, Graph], tmp_path: Path) -> None:
-    with prepared(graphs, "trees", tmp_path / "x") as build:
-        work = works_of(build)[0]
+def test_read_note_rejects_incomplete_shard(graphs: dict[bool, Graph], tmp_path: Path) -> None:
+    with index_build(graphs, "trees", tmp_path / "x") as build:
+        work = works_by_shard(build)[0]
     work.write()
     assert read_note(work.shard, SHARD) is not None
     assert read_note(work.shard, SHARD + 1) is None

@@ -1,1 +1,1 @@
-"""Links in memory asked at once, and answers in other libraries."""
+"""Queries of links in memory, and answers in other libraries."""

@@ -1,4 +1,4 @@
-"""One call, of whatever holds links: the answer is that of an index built by hand."""
+"""Calls on any source of links answer like an index built by hand."""
 
 import csv
 import json
@@ -33,16 +33,16 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def test_all_that_holds_links_gives_the_same_answer(tmp_path: Path, file: Path) -> None:
+def test_related_accepts_every_link_source(tmp_path: Path, file: Path) -> None:
     graph = cocite.ingest(PAIRS)
     index = cocite.build(graph, tmp_path / "index")
     expected = index.related("x", 3)
     assert len(expected) == 3
-    made: list[Any] = [pandas.DataFrame(PAIRS), np.array(PAIRS), networkx.DiGraph(PAIRS)]
+    objects: list[Any] = [pandas.DataFrame(PAIRS), np.array(PAIRS), networkx.DiGraph(PAIRS)]
     stored = [file, str(file), tmp_path / "index", cocite.ingest(PAIRS, tmp_path / "graph").path]
-    for links in (PAIRS, iter(PAIRS), *made, graph, index, *stored):
+    for links in (PAIRS, iter(PAIRS), *objects, graph, index, *stored):
         assert cocite.related(links, "x", 3) == expected
-        if not isinstance(links, Iterator):  # it is read once
+        if not isinstance(links, Iterator):  # read only once
             assert cocite.similarity(links, "x", "y") == index.similarity("x", "y")
             assert cocite.why(links, "x", "y", 2) == index.why("x", "y", 2)
     names = list(graph.names)
@@ -51,31 +51,31 @@ def test_all_that_holds_links_gives_the_same_answer(tmp_path: Path, file: Path) 
     assert [names[hit.node] for hit in numbers] == [hit.node for hit in expected]
 
 
-def test_every_function_takes_all_that_holds_links(tmp_path: Path, file: Path) -> None:
-    """They raised AttributeError and TypeError where ``related`` took it."""
+def test_public_functions_accept_every_link_source(tmp_path: Path, file: Path) -> None:
+    """They raised AttributeError or TypeError; ``related`` did not."""
     graph = cocite.ingest(PAIRS, tmp_path / "g")
     labels = tmp_path / "labels.tsv"
     labels.write_text("a\tone\nb\tone\nc\ttwo\nz\ttwo\nx\ttwo\ny\tone\n")
     ranks, scores = cocite.pagerank(graph), cocite.exact_simrank(graph)
     hits = cocite.build(graph).related("x", 3)
 
-    def judged(links: object) -> list[Any]:
-        told = cocite.evaluate(links, labels=labels).to_json()["figures"]
-        wanted = ("hits", "answered", "gamma", "precision@1")
-        return [each["estimate"] for each in told if each["figure"] in wanted]
+    def estimates(links: object) -> list[Any]:
+        rows = cocite.evaluate(links, labels=labels).to_json()["figures"]
+        names = ("hits", "answered", "gamma", "precision@1")
+        return [each["estimate"] for each in rows if each["figure"] in names]
 
-    figures = judged(graph)
+    figures = estimates(graph)
     assert len(figures) >= 4
-    given: list[Any] = [
+    sources: list[Any] = [
         *(PAIRS, pandas.DataFrame(PAIRS), networkx.DiGraph(PAIRS), file, str(graph.path))
     ]
-    for links in given:
+    for links in sources:
         opened = cocite.open_graph(links)
         assert (type(opened), opened.digest) == (Graph, graph.digest)
         assert cocite.pagerank(links).top(9) == ranks.top(9)
         assert cocite.exact_simrank(links).top("x", 3) == scores.top("x", 3)
         assert cocite.build(links).related("x", 3) == hits
-        assert judged(links) == figures
+        assert estimates(links) == figures
     for path in (tmp_path / "g", file, str(file)):
         index = cocite.open(path)
         assert (type(index), index.related("x", 3)) == (cocite.Index, hits)
@@ -83,7 +83,7 @@ def test_every_function_takes_all_that_holds_links(tmp_path: Path, file: Path) -
         cocite.open_graph(graph, columns=(1, 2))
 
 
-def test_a_column_of_weights_that_is_ignored_is_said(caplog: pytest.LogCaptureFixture) -> None:
+def test_ingest_warns_about_ignored_weight_column(caplog: pytest.LogCaptureFixture) -> None:
     frame = pandas.DataFrame(PAIRS, columns=["from", "to"]).assign(weight=2.5)
     assert cocite.ingest(frame).in_weights is None
     assert "column 'weight' is ignored, and links have no weights; to use it" in caplog.text
@@ -92,7 +92,7 @@ def test_a_column_of_weights_that_is_ignored_is_said(caplog: pytest.LogCaptureFi
     assert "ignored" not in caplog.text
 
 
-def test_options_of_the_answer_and_of_the_links() -> None:
+def test_related_accepts_query_and_ingest_options() -> None:
     frame = pandas.DataFrame(PAIRS, columns=["from", "to"]).assign(w=range(1, 8))
     weighted = cocite.ingest(frame, weight_column="w", undirected=True)
     expected = cocite.build(weighted, measure="psimrank").related("x", 5, prefix="y")
@@ -107,9 +107,9 @@ def test_options_of_the_answer_and_of_the_links() -> None:
         cocite.why(weighted, "x", "y", undirected=True)
     with pytest.raises(UnknownNode, match="'q'"):
         cocite.related(PAIRS, "q")
-    for ask in (cocite.similarity, cocite.why):
+    for query in (cocite.similarity, cocite.why):
         with pytest.raises(UnknownNode, match="'q'"):
-            ask(PAIRS, "x", "q")
+            query(PAIRS, "x", "q")
     index = cocite.build(weighted)
     with pytest.raises(UsageError, match="an index has a measure of its own"):
         cocite.related(index, "x", measure="psimrank")
@@ -140,21 +140,21 @@ except cocite.CociteError as error:
 
 
 @pytest.mark.process
-def test_a_library_that_is_missing_is_named_with_its_command() -> None:
+def test_missing_library_names_install_command() -> None:
     done = subprocess.run(
         [sys.executable, "-c", MISSING], check=True, capture_output=True, text=True
     )
-    said = done.stdout.splitlines()
+    lines = done.stdout.splitlines()
     groups = ["pandas", "polars", "arrow", "scipy", "networkx", "igraph"]
     groups += ["pandas", "polars", "arrow", "sklearn"]
-    assert [line.rpartition("[")[2].partition("]")[0] for line in said] == groups
-    assert all(": pip install " in line for line in said)
-    assert "a pandas table needs pandas, which is not installed" in said[0]
+    assert [line.rpartition("[")[2].partition("]")[0] for line in lines] == groups
+    assert all(": pip install " in line for line in lines)
+    assert "a pandas table needs pandas, which is not installed" in lines[0]
     assert done.stderr == ""
     assert issubclass(MissingLibrary, UsageError)
 
 
-# -- answers are written ---------------------------------------------------------------
+# -- written answers -------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def read(path: Path) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("ending", [".jsonl", ".parquet", ".arrow"])
-def test_hits_are_written_as_they_are(index: cocite.Index, tmp_path: Path, ending: str) -> None:
+def test_hits_write_roundtrips(index: cocite.Index, tmp_path: Path, ending: str) -> None:
     found = index.related(0, 5)
     path = found.write(tmp_path / f"x{ending}")
     assert read(path) == [(rank, *hit) for rank, hit in enumerate(found, 1)]
@@ -186,23 +186,23 @@ def test_hits_are_written_as_they_are(index: cocite.Index, tmp_path: Path, endin
     lists = index.related_many([0, 33, 5], 3)
     rows = [
         (node, rank, *hit)
-        for node, some in zip(lists.nodes, lists, strict=True)
-        for rank, hit in enumerate(some, 1)
+        for node, row_hits in zip(lists.nodes, lists, strict=True)
+        for rank, hit in enumerate(row_hits, 1)
     ]
     assert read(lists.write(path, overwrite=True)) == rows
     lists.write(tmp_path / "x", kind=ending[1:])
     assert (tmp_path / "x").read_bytes() == path.read_bytes()
 
 
-def test_no_hits_are_a_table_without_rows(index: cocite.Index, tmp_path: Path) -> None:
-    none = index.related(0, 5, min_score=0.99)
-    assert not none
-    found = pyarrow.parquet.read_table(none.write(tmp_path / "x.parquet"))
+def test_hits_write_empty_table(index: cocite.Index, tmp_path: Path) -> None:
+    empty = index.related(0, 5, min_score=0.99)
+    assert not empty
+    found = pyarrow.parquet.read_table(empty.write(tmp_path / "x.parquet"))
     assert found.column_names == ["rank", "node", "score", "stderr", "low", "high"]
     assert found.num_rows == 0
 
 
-def test_hits_as_markdown(index: cocite.Index) -> None:
+def test_hits_to_markdown_formats_rows(index: cocite.Index) -> None:
     found = index.related(0, 2)
     lines = found.to_markdown().split("\n")
     assert lines[0] == "| rank | node | score | stderr | low | high |"
@@ -212,7 +212,7 @@ def test_hits_as_markdown(index: cocite.Index) -> None:
     assert len(index.related_many([0, 1], 2).to_markdown().split("\n")) == 6
 
 
-def test_ranks_are_written(graph: cocite.Graph, tmp_path: Path) -> None:
+def test_ranks_write_roundtrips(graph: cocite.Graph, tmp_path: Path) -> None:
     ranks = cocite.pagerank(graph)
     pairs = [(str(n), r) for n, r in zip(graph.names, ranks.values.tolist(), strict=True)]
     assert read(ranks.write(tmp_path / "r.parquet")) == pairs
@@ -220,11 +220,11 @@ def test_ranks_are_written(graph: cocite.Graph, tmp_path: Path) -> None:
     ranks.write_to(f"duckdb:///{tmp_path}/x.duckdb#ranks")
     found = hits(graph, weighted=False)
     rows = read(found.write(tmp_path / "h.arrow"))
-    wanted = zip(graph.names, found.authorities.tolist(), found.hubs.tolist(), strict=True)
-    assert rows == [(str(node), a, h) for node, a, h in wanted]
+    expected = zip(graph.names, found.authorities.tolist(), found.hubs.tolist(), strict=True)
+    assert rows == [(str(node), a, h) for node, a, h in expected]
 
 
-def test_a_table_of_hits_is_no_array(index: cocite.Index, tmp_path: Path) -> None:
+def test_hits_write_refuses_npy_and_writes_csv(index: cocite.Index, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"ends in '\.npy'; it must end in one of \.parquet, "):
         index.related(0).write(tmp_path / "x.npy")
     path = index.related(0, 3).write(tmp_path / "x.csv")

@@ -1,4 +1,4 @@
-"""docs/python.md is true: what it names exists, its examples run, its groups are there."""
+"""docs/python.md is true: its names and extras exist, and its examples run."""
 
 import re
 import tomllib
@@ -16,26 +16,29 @@ PAGE = (ROOT / "docs" / "python.md").read_text("utf-8")
 PROSE = " ".join(PAGE.split())
 
 
-def test_all_ways_in_and_out_are_named() -> None:
-    ways = {name for name in vars(Graph.__mro__[1]) if name.startswith("to_")}
-    assert len(ways) == 6
-    assert set(re.findall(r"\b(to_\w+)", PAGE)) == ways
+def test_python_page_names_all_conversions() -> None:
+    conversions = {name for name in vars(Graph.__mro__[1]) if name.startswith("to_")}
+    assert len(conversions) == 6
+    assert set(re.findall(r"\b(to_\w+)", PAGE)) == conversions
 
 
-def test_the_columns_are_those_of_the_tables() -> None:
+def test_python_page_names_table_columns() -> None:
     columns = re.findall(r"with the columns (rank|node), ([\w, ]+?)[.`:;(]", PROSE)
     graph = networkx.karate_club_graph()
     index = cocite.build(cocite.ingest(graph))
-    told = [[first, *rest.split(", ")] for first, rest in columns]
-    assert told == [list(index.related(0)._columns()), list(index.related_many([0])._columns())]
+    documented = [[first, *rest.split(", ")] for first, rest in columns]
+    assert documented == [
+        list(index.related(0)._columns()),
+        list(index.related_many([0])._columns()),
+    ]
 
 
-def test_the_examples_run() -> None:
+def test_python_page_examples_run() -> None:
     animals = ROOT / "examples" / "animals.tsv"
-    first, three, sklearn = re.findall(r"```python\n(.*?)```", PAGE, re.S)
+    first, query, sklearn = re.findall(r"```python\n(.*?)```", PAGE, re.S)
     names: dict[str, Any] = {"links": animals}
     exec(first, names)
-    lines = three.splitlines()
+    lines = query.splitlines()
     exec("\n".join([*lines[:-1], f"found = {lines[-1]}"]), names)
     assert isinstance(names["found"], Hits)
     assert names["found"] == cocite.related(animals, "Zebra", 10)
@@ -46,10 +49,10 @@ def test_the_examples_run() -> None:
     assert len(set(names["found"].tolist())) == 8
 
 
-def test_the_groups_exist() -> None:
+def test_python_page_extras_exist() -> None:
     section = PROSE[PROSE.index("The extras are ") :]
     groups = set(re.findall(r"`(\w+)`", section))
     groups |= set(",".join(re.findall(r"\.\[([\w,]+)\]", section)).split(","))
-    stated = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     assert len(groups) > 6
-    assert groups <= set(stated["project"]["optional-dependencies"])
+    assert groups <= set(project["project"]["optional-dependencies"])

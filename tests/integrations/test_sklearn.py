@@ -1,4 +1,4 @@
-"""The transformer: scores of the index as distances, in the form that scikit-learn's tools take."""
+"""The transformer: index scores as distances in the form that scikit-learn takes."""
 
 import pickle
 from typing import Any
@@ -39,12 +39,12 @@ def web(communities: int = 3, seed: int = 1) -> Any:
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
     [LinkNeighbors(2)], expected_failed_checks=lambda estimator: EXPECTED
 )
-def test_checks_of_estimators(estimator: Any, check: Any) -> None:
+def test_link_neighbors_passes_estimator_checks(estimator: Any, check: Any) -> None:
     check(estimator)
 
 
 @pytest.mark.parametrize("measure", ["neighborhood", "psimrank"])
-def test_neighbors_are_the_hits_of_an_index(measure: str) -> None:
+def test_link_neighbors_kneighbors_equal_index_hits(measure: str) -> None:
     links = web()
     index = cocite.build(cocite.ingest(links), measure=measure)
     found = LinkNeighbors(4, measure=measure, n_jobs=2).fit(links)
@@ -62,7 +62,7 @@ def test_neighbors_are_the_hits_of_an_index(measure: str) -> None:
         }
 
 
-def test_the_graph_has_each_page_itself_and_its_neighbors() -> None:
+def test_link_neighbors_graph_includes_self_and_neighbors() -> None:
     links = web()
     graph = LinkNeighbors(4).fit_transform(links)
     assert isinstance(graph, scipy.sparse.csr_matrix)
@@ -82,7 +82,7 @@ def test_the_graph_has_each_page_itself_and_its_neighbors() -> None:
     assert len(names) == PAGES
 
 
-def test_lists_are_completed_with_pages_that_are_apart() -> None:
+def test_link_neighbors_pads_lists_with_unrelated_pages() -> None:
     links = np.zeros((5, 5))
     links[0, 1] = links[2, 1] = 1  # 3 and 4 have no links
     found = LinkNeighbors(3).fit(links)
@@ -95,7 +95,7 @@ def test_lists_are_completed_with_pages_that_are_apart() -> None:
     assert LinkNeighbors(3, mode="similarity").fit_transform(links)[[3]].nnz == 0
 
 
-def test_new_pages_are_asked_by_their_links() -> None:
+def test_link_neighbors_handles_new_pages() -> None:
     links = web()
     found = LinkNeighbors(4).fit(links)
     new = np.zeros((3, PAGES))
@@ -106,7 +106,7 @@ def test_new_pages_are_asked_by_their_links() -> None:
         hits = index.related_to(targets, k=4)
         assert ids[row].tolist() == [hit.node for hit in hits]
         np.testing.assert_allclose(distances[row], [1 - h.score for h in hits], atol=1e-15)
-    assert ids[2].tolist() == [0, 1, 2, 3]  # it has no link
+    assert ids[2].tolist() == [0, 1, 2, 3]  # without links
     graph = found.transform(new)
     assert graph.shape == (3, PAGES)
     np.testing.assert_array_equal(np.diff(graph.indptr), 5)
@@ -114,7 +114,7 @@ def test_new_pages_are_asked_by_their_links() -> None:
     np.testing.assert_allclose(similar[[0]].data, 1 - distances[0], atol=1e-15)
 
 
-def test_values_are_weights() -> None:
+def test_link_neighbors_uses_values_as_weights() -> None:
     links = web()
     links.data[:] = np.arange(1, links.nnz + 1)
     plain, weighted = (LinkNeighbors(4).fit_transform(m) for m in (web(), links))
@@ -123,7 +123,7 @@ def test_values_are_weights() -> None:
     assert LinkNeighbors(4).fit(links).kneighbors(row)[1].shape == (1, 4)
 
 
-def test_it_is_kept_and_cloned() -> None:
+def test_link_neighbors_supports_pickle_and_clone() -> None:
     links = web()
     found = LinkNeighbors(4, measure="psimrank", settings={"samples": 20, "seed": 3}).fit(links)
     graph = found.transform(links)
@@ -133,7 +133,7 @@ def test_it_is_kept_and_cloned() -> None:
     assert (other != graph).nnz
 
 
-def test_tools_take_it() -> None:
+def test_link_neighbors_works_with_sklearn_estimators() -> None:
     links = web()
     truth = np.arange(PAGES) % 3
     near = LinkNeighbors(10, measure="neighborhood").fit_transform(links)
@@ -143,13 +143,13 @@ def test_tools_take_it() -> None:
     ).fit_predict((similar + similar.T).toarray())
     for community in range(3):
         assert np.bincount(labels[truth == community]).max() >= 18
-    judge = KNeighborsClassifier(5, metric="precomputed").fit(near, truth)
-    assert judge.score(near, truth) > 0.9
+    classifier = KNeighborsClassifier(5, metric="precomputed").fit(near, truth)
+    assert classifier.score(near, truth) > 0.9
     assert DBSCAN(eps=0.9, metric="precomputed").fit_predict(near).size == PAGES
     assert Isomap(n_neighbors=5, metric="precomputed").fit_transform(near).shape == (PAGES, 2)
 
 
-def test_wrong_use_is_refused_in_words() -> None:
+def test_link_neighbors_refuses_invalid_input() -> None:
     links = web()
     with pytest.raises(ValueError, match=r"shape \(2, 3\); it must be square"):
         LinkNeighbors().fit(np.ones((2, 3)))

@@ -1,4 +1,4 @@
-"""Graphs of these tests are ingested, as those of ``tests/graph`` are; folders of files."""
+"""Fixtures for input and output tests: ingested graphs, sites and a local web server."""
 
 from functools import partial
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.graph.conftest import every_graph_is_ingested
-from tests.io.plain import MakeFolder, written
+from tests.io.plain import MakeFolder, write_files
 from tests.io.served import served
 
 __all__ = ["every_graph_is_ingested", "served"]
@@ -14,5 +14,5 @@ __all__ = ["every_graph_is_ingested", "served"]
 
 @pytest.fixture
 def site(tmp_path: Path) -> MakeFolder:
-    """Makes the folder ``site`` with files, or adds more to it."""
-    return partial(written, tmp_path / "site")
+    """A function that writes files to the folder ``site``."""
+    return partial(write_files, tmp_path / "site")

@@ -1,4 +1,4 @@
-"""A small sample of each format that people have, as its own programs write it."""
+"""A small sample of each common format, as its own programs write it."""
 
 import base64
 
@@ -178,12 +178,12 @@ REFUSED: dict[str, list[str | bytes]] = {
     "a PDF": [PDF],
     "an image": [PNG],
 }
-"""What each is refused as; what is read has its sample in ``test_every_reader.py``."""
-ASKED = {"objects with 'level', 'time', 'msg', 'port'; it is unclear which are": JSON_LOG}
-"""What is not clear."""
-NO_TABLES = [
+"""Samples by the name in the error; ``test_every_reader.py`` has samples of readable formats."""
+AMBIGUOUS = {"objects with 'level', 'time', 'msg', 'port'; it is unclear which are": JSON_LOG}
+"""Samples by the message that asks for a choice."""
+NOT_TABLES = [
     *(TGF, GEOJSON_LINES, TSCONFIG, ACCESS_LOG, PYTHON, C, JAVA, JAVASCRIPT),
     *(RUST, GO, HASKELL, R_CODE, MAKEFILE, DOCKERFILE, CSS, YAML, CONDA, TOML, INI, PROPERTIES),
     *(DOTENV, MBOX, EML, KML, MARKDOWN, FRONT_MATTER, RST, PROSE, QUERY, FASTA),
 ]
-"""What has no sign of its own, and is refused as rows that are none."""
+"""Samples without a signature of their own, refused as malformed rows."""

@@ -1,4 +1,4 @@
-"""Slow, plain twins of the stored graph, and what reads one back; no code of cocite's kernels."""
+"""Plain, slow references for the stored graph, and helpers that read it, without our kernels."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -17,12 +17,12 @@ zstd = sources.zstd()
 """Python's module, or its backport."""
 MakeFolder = Callable[[Mapping[str, str | bytes]], Path]
 TURNS = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-"""What turns the direction of text: no name has any."""
+"""Characters that change the text direction; not allowed in names."""
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://(?:[^/?#@]*@)?([^/?#:]*)(:[0-9]*)?(.*)", re.DOTALL)
 
 
 def surt(name: str) -> str:
-    """The key by which a name is ordered: a URL's host reversed, any other name itself."""
+    """The sort key of a name: a URL with its host reversed, or the name itself."""
     parts = _URL.fullmatch(name)
     if parts is None:
         return name
@@ -31,7 +31,7 @@ def surt(name: str) -> str:
 
 
 def numbered(names: Iterable[str]) -> list[str]:
-    """Distinct names in the order of their ids."""
+    """Distinct names, ordered by id."""
     distinct = set(names)
     if all(re.fullmatch("0|[1-9][0-9]*", name) and int(name) < 2**64 for name in distinct):
         return sorted(distinct, key=int)
@@ -61,32 +61,32 @@ def title_of(graph: Graph, name: Any) -> str | None:
 
 
 def source_of(graph: Graph) -> dict[str, Any]:
-    """What the manifest says of the only input."""
+    """The manifest's entry for the only input."""
     (source,) = graph.store.facts["sources"]
     assert isinstance(source, dict)
     return source
 
 
 def assert_stored(graph: Graph, rows: list[tuple[str, str]], nodes: Iterable[str] = ()) -> None:
-    """The stored arrays, names and counts are those of the directed rows, loops dropped."""
+    """Check arrays, names and counts against directed rows without self-loops."""
     names = numbered([name for row in rows for name in row] + list(nodes))
     ids = {name: i for i, name in enumerate(names)}
-    wanted = sorted({(ids[b], ids[a]) for a, b in rows if a != b})
-    offsets = [sum(d < node for d, _ in wanted) for node in range(len(names) + 1)]
+    expected = sorted({(ids[b], ids[a]) for a, b in rows if a != b})
+    offsets = [sum(d < node for d, _ in expected) for node in range(len(names) + 1)]
     assert list(graph.names) == names
     assert [graph.names.find(name) for name in names] == list(range(len(names)))
     assert graph.in_offsets.tolist() == offsets
-    assert graph.in_sources.tolist() == [source for _, source in wanted]
-    outs = [sum(s == node for _, s in wanted) for node in range(len(names))]
-    assert graph.out_degrees.tolist() == outs
+    assert graph.in_sources.tolist() == [source for _, source in expected]
+    out_degrees = [sum(s == node for _, s in expected) for node in range(len(names))]
+    assert graph.out_degrees.tolist() == out_degrees
     info = graph.info()
     loops = sum(a == b for a, b in rows)
-    assert (info.rows, info.edges, info.self_loops) == (len(rows), len(wanted), loops)
-    assert info.duplicates == len(rows) - loops - len(wanted)
+    assert (info.rows, info.edges, info.self_loops) == (len(rows), len(expected), loops)
+    assert info.duplicates == len(rows) - loops - len(expected)
 
 
 def read(tmp_path: Path, content: bytes | str, file: str = "links.tsv", **options: object) -> Graph:
-    """The graph stored from one file with this content."""
+    """Store a graph from one file with this content."""
     path = tmp_path / file
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     output = tmp_path / "out.graph"
@@ -101,7 +101,7 @@ def refused(
     match: str | None = None,
     **options: object,
 ) -> Any:
-    """The error of reading one file with this content, which stores nothing."""
+    """The error of ingesting one file with this content; nothing may be stored."""
     before = [path for path in tmp_path.iterdir() if path.name.startswith("out.graph")]
     with pytest.raises(error, match=match) as caught:
         read(tmp_path, content, file, **options)
@@ -109,8 +109,8 @@ def refused(
     return caught.value
 
 
-def written(folder: Path, files: Mapping[str, str | bytes]) -> Path:
-    """A folder with these files, besides those that it has."""
+def write_files(folder: Path, files: Mapping[str, str | bytes]) -> Path:
+    """Write these files to a folder, and return it."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -119,7 +119,7 @@ def written(folder: Path, files: Mapping[str, str | bytes]) -> Path:
 
 
 def graph_of(path: Path | list[Path], **options: Any) -> Graph:
-    """The graph of a file, a folder or several files, stored beside the first."""
+    """The graph of a file, a folder or several files, stored next to the first."""
     first = path[0] if isinstance(path, list) else path
     return cocite.ingest(path, first.with_name("out.graph"), overwrite=True, **options)
 
@@ -127,7 +127,7 @@ def graph_of(path: Path | list[Path], **options: Any) -> Graph:
 def read_path(
     path: Path | list[Path], **options: Any
 ) -> tuple[set[tuple[str, str]], dict[str, Any]]:
-    """The links, those of a node to itself too, and what the manifest says of the input."""
+    """The links, including self-loops, and the manifest's entry for the input."""
     graph = graph_of(path, keep_self_loops=True, **options)
     return set(links(graph)), source_of(graph)
 
@@ -135,7 +135,7 @@ def read_path(
 def read_parquet(
     tmp_path: Path, query: str, file: str = "links.parquet", **options: object
 ) -> Graph:
-    """The graph stored from one Parquet file with the rows of a query."""
+    """Store a graph from one Parquet file with the rows of a query."""
     path = tmp_path / file
     path.parent.mkdir(exist_ok=True)
     escaped = str(path).replace("'", "''")
@@ -144,17 +144,17 @@ def read_parquet(
 
 
 def titles_of(graph: Graph) -> list[str | None]:
-    """The titles of all nodes, in order of id."""
+    """The titles of all nodes, ordered by id."""
     assert graph.titles is not None
     return [graph.titles[node] for node in range(graph.nodes)]
 
 
 def content_of(graph: Graph) -> dict[str, bytes]:
-    """All files of a graph but the manifest."""
+    """All files of a graph except the manifest."""
     paths = (path for path in sorted(graph.path.iterdir()) if path.name != "manifest.json")
     return {path.name: path.read_bytes() for path in paths}
 
 
 def nothing_left(tmp_path: Path) -> bool:
-    """No output and nothing unfinished beside it."""
+    """Whether there is no output, complete or partial."""
     return not [p for p in tmp_path.iterdir() if p.name.startswith("out.graph")]

@@ -1,4 +1,4 @@
-"""A site on this machine: a server that answers as it is told, and what it was asked."""
+"""A local web server with given answers, which records its requests."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -19,12 +19,12 @@ def html(*urls: str, title: str = "", head: str = "") -> str:
 
 
 class Served:
-    """A server on this machine: what it answers, and what it was asked."""
+    """A local server: its answers, its requests, and how many it had at once."""
 
     def __init__(self) -> None:
         self.pages: dict[str, Answer | Callable[[], Answer]] = {}
-        self.asked: list[tuple[str, float, str]] = []
-        self.most = self._now = 0
+        self.requests: list[tuple[str, float, str]] = []
+        self.max_active = self._active = 0
         self._lock = threading.Lock()
         self.url, self.clock = "", Clock()
 
@@ -34,31 +34,31 @@ class Served:
     @contextmanager
     def answer(self, path: str, agent: str) -> Iterator[Answer]:
         with self._lock:
-            self.asked.append((path, self.clock.now, agent))
-            self._now += 1
-            self.most = max(self.most, self._now)
+            self.requests.append((path, self.clock.now, agent))
+            self._active += 1
+            self.max_active = max(self.max_active, self._active)
         try:
             found = self.pages.get(path, (404, {"Content-Type": "text/html"}, b"lost"))
             yield found() if callable(found) else found
         finally:
             with self._lock:
-                self._now -= 1
+                self._active -= 1
 
     @property
     def paths(self) -> list[str]:
-        return [path for path, _, _ in self.asked]
+        return [path for path, _, _ in self.requests]
 
 
 @pytest.fixture
 def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
     monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
-    made = Served()
+    server = Served()
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
-            with made.answer(self.path, self.headers["User-Agent"]) as (status, header, body):
+            with server.answer(self.path, self.headers["User-Agent"]) as (status, header, body):
                 self.send_response(status)
                 for name, value in ({"Content-Length": str(len(body))} | header).items():
                     self.send_header(name, value)
@@ -66,17 +66,17 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[Served]:
                 if body:
                     self.end_headers()
                     self.wfile.write(body[:-1])
-            if not body:  # the end of the headers is the end of the answer
+            if not body:  # the answer ends with its headers
                 self.end_headers()
-            self.wfile.write(body[-1:])  # a client may ask again as soon as it has the last byte
+            self.wfile.write(body[-1:])  # a client may send its next request now
 
         def log_message(self, format: str, *args: Any) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as running:
-        made.url = f"http://127.0.0.1:{running.server_port}"
-        thread = threading.Thread(target=running.serve_forever, daemon=True)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http_server:
+        server.url = f"http://127.0.0.1:{http_server.server_port}"
+        thread = threading.Thread(target=http_server.serve_forever, daemon=True)
         thread.start()
-        yield made
-        running.shutdown()
+        yield server
+        http_server.shutdown()
         thread.join()

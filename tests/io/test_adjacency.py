@@ -1,6 +1,4 @@
-"""Adjacency lists: a node a row, then those it links to; Common Crawl's web graphs: vertices with
-reversed names, and edges between their ids.
-"""
+"""Adjacency lists and the web graphs of Common Crawl."""
 
 import gzip
 from pathlib import Path
@@ -14,7 +12,7 @@ from tests.io.plain import links, nothing_left, read
 
 
 @pytest.mark.parametrize(
-    ("content", "wanted"),
+    ("content", "expected"),
     [
         ("a: b  c\nb: a\nc: a  b  d\n", "a>b a>c b>a c>a c>b c>d"),
         ("a, b, c\nb,a\nc,a,b,d,\n", "a>b a>c b>a c>a c>b c>d"),
@@ -26,31 +24,31 @@ from tests.io.plain import links, nothing_left, read
         ),
     ],
 )
-def test_rows_link_first_node_to_others(tmp_path: Path, content: str, wanted: str) -> None:
+def test_adjacency_links_first_node_to_others(tmp_path: Path, content: str, expected: str) -> None:
     for data in (content.encode(), gzip.compress(content.encode())):
         graph = read(tmp_path, data)
         found = {f"{a}>{b}".replace(" ", "_") for a, b in links(graph)}
-        assert found == set(wanted.split())
+        assert found == set(expected.split())
         assert ": an adjacency list, each row links" in graph.store.facts["sources"][0]["read_as"]
     named = read(tmp_path, content, input_format="adjacency")
     assert links(named) == links(graph)
 
 
-def test_what_networkx_writes_is_read(tmp_path: Path) -> None:
-    """Of a graph without direction each link is there once; a node alone is a node."""
+def test_adjacency_reads_networkx_adjlist(tmp_path: Path) -> None:
+    """Undirected links appear once in the file; isolated nodes are kept."""
     graph = nx.path_graph(5)
     graph.add_edges_from([(0, 2), (0, 3), (1, 4)])
     graph.add_node(9)
     nx.write_adjlist(graph, tmp_path / "x.adj")
-    found = cocite.ingest(
+    stored = cocite.ingest(
         tmp_path / "x.adj", tmp_path / "g", undirected=True, input_format="adjacency"
     )
-    both = nx.DiGraph(graph)
-    assert set(links(found)) == {(str(a), str(b)) for a, b in both.edges}
-    assert list(found.names) == ["0", "1", "2", "3", "4", "9"]
+    directed = nx.DiGraph(graph)
+    assert set(links(stored)) == {(str(a), str(b)) for a, b in directed.edges}
+    assert list(stored.names) == ["0", "1", "2", "3", "4", "9"]
 
 
-def test_bad_names_are_placed(tmp_path: Path) -> None:
+def test_adjacency_reports_bad_name_with_line(tmp_path: Path) -> None:
     content = "a,b,c\nb,a\nc,a,,d\n\nd,a\x01\n"
     with pytest.raises(MalformedRow, match=r"links\.tsv:3: an empty name"):
         read(tmp_path, content, input_format="adjacency")
@@ -66,7 +64,7 @@ VERTICES = ["0\tcom.example\t3", "1\torg.wiki\t1", "2\tuk.co.bbc\t2", "9\tcom.al
 EDGES = ["0\t1", "0\t2", "1\t0", "2\t2"]
 
 
-def written(folder: Path, vertices: list[str], edges: list[str], end: str = ".txt.gz") -> Path:
+def write_graph(folder: Path, vertices: list[str], edges: list[str], end: str = ".txt.gz") -> Path:
     for name, rows in (("vertices", vertices), ("edges", edges)):
         data = "".join(row + "\n" for row in rows).encode()
         path = folder / f"cc-main-domain-{name}{end}"
@@ -76,19 +74,19 @@ def written(folder: Path, vertices: list[str], edges: list[str], end: str = ".tx
 
 @pytest.mark.parametrize("end", [".txt.gz", ".txt"])
 @pytest.mark.parametrize("hosts", [True, False])
-def test_names_are_as_people_write_them(tmp_path: Path, end: str, hosts: bool) -> None:
+def test_common_crawl_unreverses_host_names(tmp_path: Path, end: str, hosts: bool) -> None:
     vertices = VERTICES if not hosts else [row.rpartition("\t")[0] for row in VERTICES]
-    edges = written(tmp_path, vertices, EDGES, end)
+    edges = write_graph(tmp_path, vertices, EDGES, end)
     graph = cocite.ingest(edges, tmp_path / "g")
     example, wiki = "example.com", "wiki.org"
     assert set(links(graph)) == {(example, wiki), (example, "bbc.co.uk"), (wiki, example)}
     assert sorted(graph.names) == ["alone.com", "bbc.co.uk", "example.com", "wiki.org"]
     assert (graph.info().rows, graph.info().self_loops) == (4, 1)
-    both = cocite.ingest(str(tmp_path / "cc-*"), tmp_path / "h")
-    assert links(both) == links(graph)
+    globbed = cocite.ingest(str(tmp_path / "cc-*"), tmp_path / "h")
+    assert links(globbed) == links(graph)
 
 
-def test_vertices_and_edges_may_be_several_files(tmp_path: Path) -> None:
+def test_common_crawl_accepts_split_files(tmp_path: Path) -> None:
     for part, (vertices, edges) in enumerate(
         [(VERTICES[:2], EDGES[:1]), (VERTICES[2:], EDGES[1:])]
     ):
@@ -110,17 +108,17 @@ def test_vertices_and_edges_may_be_several_files(tmp_path: Path) -> None:
         ([*VERTICES, "3\t\t1"], EDGES, r"vertices\.txt\.gz:5: an empty name"),
     ],
 )
-def test_what_does_not_fit_is_named(
+def test_common_crawl_reports_malformed_row(
     tmp_path: Path, vertices: list[str], edges: list[str], message: str
 ) -> None:
-    path = written(tmp_path, vertices, edges)
+    path = write_graph(tmp_path, vertices, edges)
     with pytest.raises((MalformedRow, InputError), match=message):
         cocite.ingest(path, tmp_path / "out.graph", input_format="common-crawl")
     assert nothing_left(tmp_path)
 
 
-def test_vertices_are_needed(tmp_path: Path) -> None:
-    edges = written(tmp_path, VERTICES, EDGES)
+def test_common_crawl_requires_vertices_file(tmp_path: Path) -> None:
+    edges = write_graph(tmp_path, VERTICES, EDGES)
     (tmp_path / "cc-main-domain-vertices.txt.gz").unlink()
     with pytest.raises(InputError, match=r"there is no vertices file next to .*\. Pass both"):
         cocite.ingest(edges, tmp_path / "out.graph", input_format="common-crawl")

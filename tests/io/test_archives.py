@@ -1,4 +1,4 @@
-"""Archives of HTML pages: the graph of the folder that was packed, and nothing written outside."""
+"""Archives of HTML pages: the graph of the packed folder, and nothing written outside."""
 
 import bz2
 import gzip
@@ -19,7 +19,7 @@ import cocite
 from cocite.errors import InputError, ResourceError, UnrecognizedInput
 from cocite.io.readers import sources
 from cocite.io.readers.html import reader as archive_reader
-from tests.io.plain import links, source_of, title_of, written
+from tests.io.plain import links, source_of, title_of, write_files
 from tests.torture.archives import Member, attack_archives, attack_xml, member, tar_of, zip_of
 from tests.torture.results import Given, Row, Until
 
@@ -30,7 +30,7 @@ PAGES = {
     "site/logo.png": "no page",
     "site/.hidden.html": '<a href="index.html">x</a>',
 }
-FOUND = {
+EXPECTED = {
     ("index.html", "guide/index.html"),
     ("guide/index.html", "program"),
     ("program", "index.html"),
@@ -38,14 +38,14 @@ FOUND = {
 
 
 def add(archive: tarfile.TarFile, name: str, text: str = "", **fields: object) -> None:
-    """Add a member with these fields of its header."""
-    found = tarfile.TarInfo(name)
+    """Add a member with these header fields."""
+    member_info = tarfile.TarInfo(name)
     for field, value in ({"size": len(text.encode())} | fields).items():
-        setattr(found, field, value)
-    archive.addfile(found, io.BytesIO(text.encode()))
+        setattr(member_info, field, value)
+    archive.addfile(member_info, io.BytesIO(text.encode()))
 
 
-def tarred(files: dict[str, str], form: int = tarfile.PAX_FORMAT) -> bytes:
+def make_tar(files: dict[str, str], form: int = tarfile.PAX_FORMAT) -> bytes:
     out = io.BytesIO()
     with tarfile.open(fileobj=out, mode="w", format=form) as archive:
         for name, text in files.items():
@@ -53,7 +53,7 @@ def tarred(files: dict[str, str], form: int = tarfile.PAX_FORMAT) -> bytes:
     return out.getvalue()
 
 
-def zipped(files: dict[str, str]) -> bytes:
+def make_zip(files: dict[str, str]) -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, text in files.items():
@@ -61,79 +61,77 @@ def zipped(files: dict[str, str]) -> bytes:
     return out.getvalue()
 
 
-def ingested(tmp_path: Path, content: bytes, name: str = "site.tar") -> cocite.Graph:
+def ingest_bytes(tmp_path: Path, content: bytes, name: str = "site.tar") -> cocite.Graph:
     (tmp_path / name).write_bytes(content)
     return cocite.ingest(tmp_path / name, tmp_path / "g", overwrite=True)
 
 
 @pytest.mark.parametrize("kind", ["tar.gz", "zip", "folder"])
-def test_git_manual_has_its_links(data: Callable[[str], Path], tmp_path: Path, kind: str) -> None:
-    """272 pages, 1,855 distinct links between them, 57 of a page to itself (README of the data)."""
-    packed = data("html-git-htmldocs") / "git-htmldocs.tar.gz"
+def test_archive_and_folder_give_git_manual_links(
+    data: Callable[[str], Path], tmp_path: Path, kind: str
+) -> None:
+    """272 pages with 1,855 distinct links, 57 of them self-loops (see the data's README)."""
+    path = data("html-git-htmldocs") / "git-htmldocs.tar.gz"
     if kind != "tar.gz":
-        with tarfile.open(packed) as archive:
+        with tarfile.open(path) as archive:
             archive.extractall(tmp_path, filter="data")
-        packed = tmp_path / "git-htmldocs"
+        path = tmp_path / "git-htmldocs"
     if kind == "zip":
-        packed = Path(shutil.make_archive(str(tmp_path / "git"), "zip", packed))
-    graph = cocite.ingest(packed, tmp_path / "g", keep_self_loops=True)
-    found = links(graph)
+        path = Path(shutil.make_archive(str(tmp_path / "git"), "zip", path))
+    graph = cocite.ingest(path, tmp_path / "g", keep_self_loops=True)
+    edges = links(graph)
     assert graph.nodes == 272
-    assert len(found) == len(set(found)) == graph.edges == 1855
-    assert sum(a == b for a, b in found) == 57
+    assert len(edges) == len(set(edges)) == graph.edges == 1855
+    assert sum(a == b for a, b in edges) == 57
     assert "git-add.html" in graph.names
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        tarred(PAGES),
-        tarred(PAGES, tarfile.GNU_FORMAT),
-        gzip.compress(tarred(PAGES)),
-        bz2.compress(tarred(PAGES)),
-        lzma.compress(tarred(PAGES)),
-        zipped(PAGES),
-        tarred({f"./{name.removeprefix('site/')}": text for name, text in PAGES.items()}),
-        zipped(PAGES | {"__MACOSX/site/._index.html": "x"}),
+        make_tar(PAGES),
+        make_tar(PAGES, tarfile.GNU_FORMAT),
+        gzip.compress(make_tar(PAGES)),
+        bz2.compress(make_tar(PAGES)),
+        lzma.compress(make_tar(PAGES)),
+        make_zip(PAGES),
+        make_tar({f"./{name.removeprefix('site/')}": text for name, text in PAGES.items()}),
+        make_zip(PAGES | {"__MACOSX/site/._index.html": "x"}),
     ],
     ids=["pax", "gnu", "gzip", "bzip2", "xz", "zip", "dot", "mac"],
 )
-def test_an_archive_is_read_as_its_folder(tmp_path: Path, content: bytes) -> None:
-    """Files that are no pages are there, so that only one link is broken; the one folder that all
-    lies in is the site, as ``/`` says.
-    """
-    graph = ingested(tmp_path, content, "links.tsv")
-    assert set(links(graph)) == FOUND
+def test_archive_reads_like_its_folder(tmp_path: Path, content: bytes) -> None:
+    """Only one link is broken: other files count as targets, and ``/`` is the top folder."""
+    graph = ingest_bytes(tmp_path, content, "links.tsv")
+    assert set(links(graph)) == EXPECTED
     assert source_of(graph)["others"] == {"broken": 1, "to files that are not pages": 1}
     assert title_of(graph, "index.html") == "Home"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["g", "links.tsv"]
 
 
 @pytest.mark.process
-def test_a_pipe_of_tar_is_read_and_one_of_zip_refused(tmp_path: Path) -> None:
+def test_ingest_stdin_accepts_tar_and_refuses_zip(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cocite", "ingest", "-", "-o", str(tmp_path / "g")]
-    packed = gzip.compress(tarred(PAGES))
+    packed = gzip.compress(make_tar(PAGES))
     done = subprocess.run(command, input=packed, capture_output=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert set(links(cocite.Graph.open(tmp_path / "g"))) == FOUND
+    assert set(links(cocite.Graph.open(tmp_path / "g"))) == EXPECTED
     command[-1] += "2"
-    done = subprocess.run(command, input=zipped(PAGES), capture_output=True, check=False)
+    done = subprocess.run(command, input=make_zip(PAGES), capture_output=True, check=False)
     assert done.returncode == 2
     assert b"standard input is a zip archive, which cannot be read as a stream" in done.stderr
 
 
-def test_nothing_is_written_outside(tmp_path: Path) -> None:
-    """Names that lead out, links of the file system to write through, devices, files where folders
-    are: left out, and counted.
-    """
+def test_archive_writes_nothing_outside(tmp_path: Path) -> None:
+    """Paths that lead outside, symlinks, devices and conflicting names are skipped and counted."""
     out = io.BytesIO()
-    away = str(tmp_path / "away")
-    links_home = '<a href="latest/">x</a><a href="again.html">x</a><a href="way/a">x</a>'
+    outside = str(tmp_path / "outside")
+    home_page = '<a href="latest/">x</a><a href="again.html">x</a><a href="way/a">x</a>'
     with tarfile.open(fileobj=out, mode="w") as archive:
-        add(archive, "index.html", links_home)
-        add(archive, "../away/1.html", "x")
-        add(archive, f"{away}/2.html", "x")
-        add(archive, "way", type=tarfile.SYMTYPE, linkname=away)
+        add(archive, "index.html", home_page)
+        add(archive, "../outside/1.html", "x")
+        add(archive, f"{outside}/2.html", "x")
+        add(archive, "way", type=tarfile.SYMTYPE, linkname=outside)
         add(archive, "way/a", "<html></html>")
         add(archive, "latest", type=tarfile.SYMTYPE, linkname="v2")
         add(archive, "v2/index.html", '<a href="../index.html">x</a>')
@@ -141,13 +139,13 @@ def test_nothing_is_written_outside(tmp_path: Path) -> None:
         add(archive, "out.html", type=tarfile.LNKTYPE, linkname="../../etc/passwd")
         add(archive, "pipe", type=tarfile.FIFOTYPE)
         add(archive, "index.html/below.html", "x")
-    (tmp_path / "away").mkdir()
-    graph = ingested(tmp_path, out.getvalue())
-    assert list((tmp_path / "away").iterdir()) == []
+    (tmp_path / "outside").mkdir()
+    graph = ingest_bytes(tmp_path, out.getvalue())
+    assert list((tmp_path / "outside").iterdir()) == []
     assert source_of(graph)["left_out"] == {
         "file in the archive with the path of another": 2,
         "path outside the archive": 3,
-        "no file": 1,
+        "special file": 1,
     }
     home, again, latest = "index.html", "again.html", "v2/index.html"
     assert set(links(graph)) == {
@@ -156,7 +154,7 @@ def test_nothing_is_written_outside(tmp_path: Path) -> None:
     }
 
 
-def test_links_of_the_file_system_in_zip_are_links(tmp_path: Path) -> None:
+def test_zip_follows_symlinks(tmp_path: Path) -> None:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("index.html", '<a href="new.html">x</a>')
@@ -164,48 +162,52 @@ def test_links_of_the_file_system_in_zip_are_links(tmp_path: Path) -> None:
         link = zipfile.ZipInfo("new.html")
         link.external_attr = (stat.S_IFLNK | 0o777) << 16
         archive.writestr(link, "page.html")
-    assert set(links(ingested(tmp_path, out.getvalue()))) == {("index.html", "page.html")}
+    assert set(links(ingest_bytes(tmp_path, out.getvalue()))) == {("index.html", "page.html")}
 
 
 @pytest.mark.parametrize(
     ("content", "kind", "command"),
     [
-        (tarred({"links.tsv": "a\tb\n"}), "a tar archive", "tar -xf"),
-        (gzip.compress(tarred({"a/links.tsv": "a\tb\n"})), r"a tar archive \(packed", "tar -xf"),
-        (zipped({"links.tsv": "a\tb\n"}), "a zip archive", "unzip"),
-        (zipped({}), "a zip archive", "unzip"),
+        (make_tar({"links.tsv": "a\tb\n"}), "a tar archive", "tar -xf"),
+        (gzip.compress(make_tar({"a/links.tsv": "a\tb\n"})), r"a tar archive \(packed", "tar -xf"),
+        (make_zip({"links.tsv": "a\tb\n"}), "a zip archive", "unzip"),
+        (make_zip({}), "a zip archive", "unzip"),
     ],
 )
-def test_other_archive_is_refused(tmp_path: Path, content: bytes, kind: str, command: str) -> None:
+def test_archive_without_html_is_refused(
+    tmp_path: Path, content: bytes, kind: str, command: str
+) -> None:
     with pytest.raises(
         UnrecognizedInput, match=rf"is {kind}.*without a site of HTML pages.*\({command} "
     ) as caught:
-        ingested(tmp_path, content)
+        ingest_bytes(tmp_path, content)
     assert caught.value.exit_code == 2
     assert [path.name for path in tmp_path.iterdir()] == ["site.tar"]
 
 
-def damaged(content: bytes, place: int) -> bytes:
-    return content[:place] + b"\xff" * 40 + content[place + 40 :]
+def corrupt(content: bytes, offset: int) -> bytes:
+    return content[:offset] + b"\xff" * 40 + content[offset + 40 :]
 
 
 @pytest.mark.parametrize(
-    ("content", "at"),
+    ("content", "member_part"),
     [
-        (tarred(PAGES)[:700], ""),
-        (damaged(tarred(PAGES), 1024), ""),
-        (gzip.compress(tarred(PAGES))[:-30], ""),
-        (zipped(PAGES)[:-30], ""),
-        (damaged(zipped(PAGES), 50), ": site/index.html"),
+        (make_tar(PAGES)[:700], ""),
+        (corrupt(make_tar(PAGES), 1024), ""),
+        (gzip.compress(make_tar(PAGES))[:-30], ""),
+        (make_zip(PAGES)[:-30], ""),
+        (corrupt(make_zip(PAGES), 50), ": site/index.html"),
     ],
 )
-def test_a_damaged_archive_is_named(tmp_path: Path, content: bytes, at: str) -> None:
-    with pytest.raises(InputError, match=rf"site\.tar{at} cannot be (unpacked|read to its end): "):
-        ingested(tmp_path, content)
+def test_archive_reports_damage(tmp_path: Path, content: bytes, member_part: str) -> None:
+    with pytest.raises(
+        InputError, match=rf"site\.tar{member_part} cannot be (unpacked|read to its end): "
+    ):
+        ingest_bytes(tmp_path, content)
     assert [path.name for path in tmp_path.iterdir()] == ["site.tar"]
 
 
-# -- what strangers pack -----------------------------------------------------------------
+# -- hostile archives --------------------------------------------------------------------
 
 LINK, SAME, SPARSE, PAX, LONG = b"2", b"1", b"S", b"x", b"L"
 HOME: Member = ("index.html", b"0", '<a href="a.html">x</a><a href="b.html">x</a>')
@@ -214,7 +216,7 @@ TWO: list[Member] = [HOME, ("a.html", b"0", "")]
 
 @pytest.mark.parametrize("pack", [tar_of, zip_of])
 @pytest.mark.parametrize(
-    "through",
+    "extra",
     [
         ("a/precious.txt", LINK, "/etc/hostname"),
         ("a/precious.txt", SAME, "index.html"),
@@ -222,23 +224,23 @@ TWO: list[Member] = [HOME, ("a.html", b"0", "")]
         ("a/new.html", b"0", "<html>mine</html>"),
     ],
 )
-def test_no_member_is_ever_a_path(
-    tmp_path: Path, through: Member, pack: Callable[[list[Member]], bytes]
+def test_archive_never_writes_through_links(
+    tmp_path: Path, extra: Member, pack: Callable[[list[Member]], bytes]
 ) -> None:
-    """A link to a folder, and one more member through it: a second link replaced a file there."""
+    """A link to a folder, and another member written through it."""
     victim = tmp_path / "victim"
     victim.mkdir()
     (victim / "precious.txt").write_text("precious")
     for target in (str(victim), f"/proc/self/root{victim}", "../victim", "../../../victim"):
-        ingested(tmp_path, pack([*TWO, ("a", LINK, target), through]))
+        ingest_bytes(tmp_path, pack([*TWO, ("a", LINK, target), extra]))
         assert [path.name for path in victim.iterdir()] == ["precious.txt"]
         assert not (victim / "precious.txt").is_symlink()
         assert (victim / "precious.txt").read_text() == "precious"
 
 
-def test_links_are_other_names_within_the_archive(tmp_path: Path) -> None:
-    """In a circle, through each other, out of it, of text that is no path."""
-    graph = ingested(
+def test_tar_symlinks_stay_within_archive(tmp_path: Path) -> None:
+    """Cycles, chains, targets outside the archive, and targets that are not paths."""
+    graph = ingest_bytes(
         tmp_path,
         tar_of(
             [
@@ -264,11 +266,11 @@ def test_links_are_other_names_within_the_archive(tmp_path: Path) -> None:
     assert source_of(graph)["others"] == {"broken": 6}
 
 
-def test_links_and_names_that_no_file_can_have_are_left_out(tmp_path: Path) -> None:
+def test_zip_skips_invalid_names_and_links(tmp_path: Path) -> None:
     members = [("index.html", b"0", '<a href="a.html">x</a>'), ("a.html", b"0", "")]
     bad = [("b.html", LINK, "a\0b"), ("c.html", LINK, "a" * (1 << 20)), ("", b"0", "no name")]
     bad += [(f"{'d' * 300}.html", b"0", ""), ("e/" * 101 + "f.html", b"0", "")]
-    graph = ingested(tmp_path, zip_of(members + bad))
+    graph = ingest_bytes(tmp_path, zip_of(members + bad))
     assert source_of(graph)["left_out"] == {
         "broken symbolic link": 2,
         "name in the archive that is too long, or in more than 100 folders": 2,
@@ -276,24 +278,24 @@ def test_links_and_names_that_no_file_can_have_are_left_out(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("kind", ["tar", "zip"])
-def test_archive_bomb_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
-    """With 1 MB in the place of 268 MB, and at 200 times the size; the member is named."""
+def test_archive_refuses_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """The limits are 1 MB (normally 268 MB) and 200 times the packed size."""
     monkeypatch.setattr(sources, "ALWAYS_UNPACKED", 1 << 20)
     members = [*TWO, ("big.html", b"0", " " * (3 << 20))]
     content = gzip.compress(tar_of(members)) if kind == "tar" else zip_of(members)
-    told = (
+    message = (
         r"'big\.html' in .*site\.tar unpacks to more than 1\.\d* MB\. .*200 times.*FILE|site\.tar$"
     )
-    with pytest.raises(InputError, match=told):
-        ingested(tmp_path, content)
+    with pytest.raises(InputError, match=message):
+        ingest_bytes(tmp_path, content)
     assert [path.name for path in tmp_path.iterdir()] == ["site.tar"]
     monkeypatch.setattr(sources, "ALWAYS_UNPACKED", 1 << 22)
-    assert ingested(tmp_path, content).nodes == 3
+    assert ingest_bytes(tmp_path, content).nodes == 3
 
 
-def test_a_page_of_more_than_32_mib_is_left_out_of_archives_and_folders(tmp_path: Path) -> None:
+def test_html_skips_page_over_32_mib(tmp_path: Path) -> None:
     members = [*TWO, ("b.html", b"0", " " * (33 << 20))]
-    folder = written(tmp_path / "folder", {name: text for name, _, text in members})
+    folder = write_files(tmp_path / "folder", {name: text for name, _, text in members})
     (tmp_path / "site.tar.gz").write_bytes(gzip.compress(tar_of(members), 1))
     for path in (folder, tmp_path / "site.tar.gz"):
         graph = cocite.ingest(path, tmp_path / "g", overwrite=True)
@@ -301,8 +303,10 @@ def test_a_page_of_more_than_32_mib_is_left_out_of_archives_and_folders(tmp_path
         assert set(links(graph)) == {("index.html", "a.html")}
 
 
-def test_many_names_exceed_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A quarter of the memory may be names; here each counts as 64 KiB, in the place of 512 B."""
+def test_archive_refuses_names_beyond_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names may take a quarter of the memory; here each counts as 64 KiB, not 512 B."""
     monkeypatch.setattr(archive_reader, "_NAME", 1 << 16)
     content = b"".join(member(f"{i}.png", b"0", b"") for i in range(1500))
     (tmp_path / "site.tar").write_bytes(content + bytes(1024))
@@ -324,49 +328,49 @@ def test_many_names_exceed_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         member("x", SPARSE, b"", more=True) + b"\x01" * 5120,
     ],
 )
-def test_headers_that_ask_for_memory_are_refused(tmp_path: Path, content: bytes) -> None:
+def test_tar_refuses_oversized_headers(tmp_path: Path, content: bytes) -> None:
     with pytest.raises(InputError, match=r"cannot be unpacked: |without a site of HTML pages"):
-        ingested(tmp_path, content)
+        ingest_bytes(tmp_path, content)
 
 
-def test_only_damaged_archives_should_be_fetched_again(tmp_path: Path) -> None:
-    content = bytearray(zipped(PAGES))
+def test_zip_error_suggests_remedy(tmp_path: Path) -> None:
+    content = bytearray(make_zip(PAGES))
     content[content.index(b"PK\x01\x02") + 8] |= 1  # the first file is encrypted
     with pytest.raises(
         InputError, match=r"is encrypted.*Unpack the archive yourself, and pass the folder$"
     ):
-        ingested(tmp_path, bytes(content), "site.zip")
-    content = bytearray(zipped(PAGES))
+        ingest_bytes(tmp_path, bytes(content), "site.zip")
+    content = bytearray(make_zip(PAGES))
     content[content.index(b"PK\x01\x02") + 10] = 97  # an unknown compression
     with pytest.raises(
         InputError, match=r"not supported\. Unpack the archive yourself, and pass the folder$"
     ):
-        ingested(tmp_path, bytes(content), "site.zip")
-    content = bytearray(zipped(PAGES))
+        ingest_bytes(tmp_path, bytes(content), "site.zip")
+    content = bytearray(make_zip(PAGES))
     content[content.index(b"PK\x01\x02") + 16] ^= 1  # the first file's checksum
     with pytest.raises(InputError, match=r"Bad CRC-32.*Fetch or copy the archive again$"):
-        ingested(tmp_path, bytes(content), "site.zip")
+        ingest_bytes(tmp_path, bytes(content), "site.zip")
 
 
-def test_sparse_files_and_devices_are_left_out(tmp_path: Path) -> None:
-    """A sparse file of any size is a few bytes; none of its zeros is read."""
+def test_tar_skips_sparse_files(tmp_path: Path) -> None:
+    """A huge sparse file takes a few bytes; its zeros are never read."""
     members = tar_of(TWO)
     sparse = member("b.html", SPARSE, b"", real=1 << 60)
-    made = members[:-1024] + sparse + bytes(1024)
-    graph = ingested(tmp_path, made)
+    content = members[:-1024] + sparse + bytes(1024)
+    graph = ingest_bytes(tmp_path, content)
     assert source_of(graph)["left_out"] == {"sparse file": 1}
 
 
-def test_archives_within_archives_are_files(tmp_path: Path) -> None:
+def test_archive_ignores_nested_archives(tmp_path: Path) -> None:
     inner = gzip.compress(tar_of([("c.html", b"0", "x")]))
-    assert ingested(tmp_path, tar_of([*TWO, ("inner.tar.gz", b"0", inner)])).nodes == 2
+    assert ingest_bytes(tmp_path, tar_of([*TWO, ("inner.tar.gz", b"0", inner)])).nodes == 2
 
 
-# -- packed inputs that are no archives ----------------------------------------------------
+# -- compressed files ----------------------------------------------------------------------
 
 
 def test_xz_takes_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What it says of its dictionary is what it would take."""
+    """An xz file declares its dictionary size, and with it the memory that it needs."""
     text = b"a\tb\nb\tc\n" * 1000
     (tmp_path / "links.tsv.xz").write_bytes(
         lzma.compress(text) + bytes(8) + lzma.compress(b"c\ta\n")
@@ -380,7 +384,7 @@ def test_xz_takes_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
-def test_packed_links_that_unpack_without_end_are_refused(
+def test_ingest_refuses_compression_bomb(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
     monkeypatch.setattr(sources, "ALWAYS_UNPACKED", 1 << 20)
@@ -392,12 +396,12 @@ def test_packed_links_that_unpack_without_end_are_refused(
 
 @pytest.mark.long
 @pytest.mark.parametrize(("attack", "share"), [(attack_archives, 0.006), (attack_xml, 0.006)])
-def test_strange_archives_and_xml_do_no_harm(
+def test_torture_archives_and_xml_lose_nothing(
     attack: Callable[[Given], dict[str, Row]], share: float, tmp_path: Path
 ) -> None:
-    """A part of what ``python -m tests.torture archives xml`` does."""
+    """A part of ``python -m tests.torture archives xml``."""
     row = Row.sum([*attack(Given(tmp_path, Until(600), share, 5)).values()])
     assert row.lost == []
     assert row.injected == 24
     assert row.survived > 1
-    assert row.told > 8
+    assert row.reported > 8

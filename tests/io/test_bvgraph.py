@@ -1,4 +1,4 @@
-"""Graphs of WebGraph, as LAW publishes them, against a plain writer of them."""
+"""BVGraph files, as LAW publishes them, against a plain writer."""
 
 import gzip
 import re
@@ -29,14 +29,14 @@ def pairs(lists: list[list[int]]) -> list[tuple[str, str]]:
 stored = partial(graph_of, keep_self_loops=True)
 
 
-def change(path: Path, pattern: str, instead: str) -> None:
+def change(path: Path, pattern: str, replacement: str) -> None:
     text = path.read_text()
-    path.write_text(re.sub(pattern, instead, text))
+    path.write_text(re.sub(pattern, replacement, text))
     assert path.read_text() != text
 
 
 @pytest.mark.parametrize("name", ["web.graph", "web.properties", "web"])
-def test_either_file_may_be_named_or_their_name(tmp_path: Path, name: str) -> None:
+def test_bvgraph_accepts_either_file_or_base_name(tmp_path: Path, name: str) -> None:
     Writer().write(tmp_path / "web", LISTS)
     graph = stored(tmp_path / name)
     assert sorted(links(graph)) == pairs(LISTS)
@@ -68,7 +68,7 @@ GRAPHS = st.integers(1, 12).flatmap(
 
 
 def decoded(writer: Writer, lists: list[list[int]], seed: int, piece: int) -> list[list[int]]:
-    """By the kernel, with little room and ``piece`` bytes at a time."""
+    """The lists that the kernel decodes, with small buffers and ``piece`` bytes at a time."""
     content = packed(writer.bits(lists, seed))
     rules = np.zeros(k.RULES, np.int64)
     rules[[k.NODES, k.WINDOW, k.LEAST, k.K]] = [len(lists), writer.window, writer.least, writer.k]
@@ -93,13 +93,15 @@ def decoded(writer: Writer, lists: list[list[int]], seed: int, piece: int) -> li
 
 @settings(deadline=None, max_examples=300)
 @given(WRITERS, GRAPHS, st.integers(0, 9), st.integers(1, 9))
-def test_plain_files_read(writer: Writer, lists: list[list[int]], seed: int, piece: int) -> None:
+def test_bvgraph_decoder_matches_writer(
+    writer: Writer, lists: list[list[int]], seed: int, piece: int
+) -> None:
     assert decoded(writer, lists, seed, piece) == lists
 
 
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.binary(min_size=1, max_size=60), st.integers(0, 3), st.integers(0, 3))
-def test_any_bytes_are_a_graph_or_an_error(content: bytes, window: int, least: int) -> None:
+def test_bvgraph_decoder_survives_random_bytes(content: bytes, window: int, least: int) -> None:
     rules = np.zeros(k.RULES, np.int64)
     rules[[k.NODES, k.WINDOW, k.LEAST, k.K]] = [50, window, least, 3]
     rules[k.DEGREE : k.RESIDUAL + 1] = [k.CODES[code] for code in FLAGS.values()]
@@ -114,21 +116,21 @@ def test_any_bytes_are_a_graph_or_an_error(content: bytes, window: int, least: i
         assert targets.max() < 50
 
 
-def test_the_list_of_a_hub_is_longer_than_the_room(tmp_path: Path) -> None:
+def test_bvgraph_decoder_grows_for_hub(tmp_path: Path) -> None:
     n = 1 << 19
-    everything = [list(range(0, n, 2)), [], [*range(1, n, 3)]] + [[] for _ in range(n - 3)]
-    Writer(window=2, least=0).write(tmp_path / "hub", everything, seed=3)
+    lists = [list(range(0, n, 2)), [], [*range(1, n, 3)]] + [[] for _ in range(n - 3)]
+    Writer(window=2, least=0).write(tmp_path / "hub", lists, seed=3)
     graph = stored(tmp_path / "hub")
-    assert (graph.nodes, graph.edges) == (n, len(everything[0]) + len(everything[2]))
+    assert (graph.nodes, graph.edges) == (n, len(lists[0]) + len(lists[2]))
 
 
-def test_nodes_are_named_by_the_urls_beside(tmp_path: Path) -> None:
+def test_bvgraph_takes_names_from_urls_file(tmp_path: Path) -> None:
     Writer().write(tmp_path / "web", [[1, 2], [0], []])
     urls = ["http://b.org/", "http://a.org/#top", "http://a.org/x"]
     (tmp_path / "web.urls.gz").write_bytes(gzip.compress("\n".join(urls).encode()))
     graph = stored(tmp_path / "web")
-    wanted = [(urls[0], urls[1]), (urls[0], urls[2]), (urls[1], urls[0])]
-    assert sorted(links(graph)) == sorted(wanted)
+    expected = [(urls[0], urls[1]), (urls[0], urls[2]), (urls[1], urls[0])]
+    assert sorted(links(graph)) == sorted(expected)
     assert source_of(graph)["read_as"] == "web.graph: BVGraph, 3 nodes, named by web.urls.gz"
     (tmp_path / "web.urls.gz").write_bytes(b"a\nb\n")
     with pytest.raises(InputError, match=r"web\.urls\.gz has 2 names .* but the graph has 3"):
@@ -139,7 +141,7 @@ def test_nodes_are_named_by_the_urls_beside(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("pattern", "instead", "message"),
+    ("pattern", "replacement", "message"),
     [
         ("nodes=10", "nodes=9", r"web\.graph is damaged.*: the successors of node 0, at byte 0"),
         ("nodes=10", "nodes=11", "the successors of node 10, at byte "),
@@ -160,26 +162,32 @@ def test_nodes_are_named_by_the_urls_beside(tmp_path: Path) -> None:
         ("zetak=3", "zetak=0", "windowsize, minintervallength or zetak is out of range"),
     ],
 )
-def test_what_cannot_be_is_named(tmp_path: Path, pattern: str, instead: str, message: str) -> None:
+def test_bvgraph_reports_invalid_properties(
+    tmp_path: Path, pattern: str, replacement: str, message: str
+) -> None:
     Writer().write(tmp_path / "web", LISTS)
-    change(tmp_path / "web.properties", pattern, instead)
+    change(tmp_path / "web.properties", pattern, replacement)
     with pytest.raises((InputError, ResourceError), match=message) as caught:
         stored(tmp_path / "web.graph")
     assert caught.value.exit_code == 1
     assert nothing_left(tmp_path)
 
 
-def test_a_cut_or_changed_file_is_named_with_its_place(tmp_path: Path) -> None:
+def test_bvgraph_reports_place_of_damage(tmp_path: Path) -> None:
     Writer().write(tmp_path / "web", LISTS)
     path = tmp_path / "web.graph"
-    whole = path.read_bytes()
-    for content, at in ((whole[:5], "node 2, at byte 2"), (b"", "node 0"), (bytes(100), "node 0")):
+    original = path.read_bytes()
+    for content, place in (
+        (original[:5], "node 2, at byte 2"),
+        (b"", "node 0"),
+        (bytes(100), "node 0"),
+    ):
         path.write_bytes(content)
-        with pytest.raises(InputError, match=rf"web\.graph is damaged.* of {at}.*, are invalid"):
+        with pytest.raises(InputError, match=rf"web\.graph is damaged.* of {place}.*, are invalid"):
             stored(path)
 
 
-def test_what_lies_beside_a_graph_leads_to_it(tmp_path: Path) -> None:
+def test_bvgraph_reports_missing_graph_file(tmp_path: Path) -> None:
     Writer().write(tmp_path / "web", LISTS)
     (tmp_path / "web.graph").unlink()
     with pytest.raises(InputError, match=r"web\.graph does not exist: a BVGraph has two files"):
@@ -187,9 +195,8 @@ def test_what_lies_beside_a_graph_leads_to_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", ["UNARY", "GAMMA", "DELTA", "ZETA", "NIBBLE", "GOLOMB"])
-def test_codes_are_those_of_the_papers(code: str) -> None:
-    """The first numbers, as tables of them have it."""
-    first = {
+def test_bvgraph_oracle_codes_match_papers(code: str) -> None:
+    codewords = {
         "UNARY": "1 01 001 0001",
         "GAMMA": "1 010 011 00100",
         "DELTA": "1 0100 0101 01100",
@@ -197,28 +204,28 @@ def test_codes_are_those_of_the_papers(code: str) -> None:
         "NIBBLE": "1000 1001 1010 1011",
         "GOLOMB": "10 110 111 010",
     }
-    assert [coded(value, code, 3) for value in range(4)] == first[code].split()
+    assert [coded(value, code, 3) for value in range(4)] == codewords[code].split()
 
 
-def test_cnr_2000_is_that_of_its_text(data: Callable[[str], Path], tmp_path: Path) -> None:
+def test_bvgraph_of_cnr_2000_matches_edge_list(data: Callable[[str], Path], tmp_path: Path) -> None:
     folder = data("cnr-2000")
-    one = stored_at(folder / "cnr-2000", tmp_path / "one")
-    other = stored_at(folder / "cnr-2000.edges.txt.gz", tmp_path / "other")
-    assert (one.nodes, one.edges) == (325_557, 3_216_152)
-    assert np.array_equal(one.in_offsets, other.in_offsets)
-    assert np.array_equal(one.in_sources, other.in_sources)
-    turned = stored_at(folder / "cnr-2000-t.properties", tmp_path / "turned")
-    assert keys(turned, turn=True) == keys(one, turn=False)
+    graph = ingest_to(folder / "cnr-2000", tmp_path / "graph")
+    from_text = ingest_to(folder / "cnr-2000.edges.txt.gz", tmp_path / "from_text")
+    assert (graph.nodes, graph.edges) == (325_557, 3_216_152)
+    assert np.array_equal(graph.in_offsets, from_text.in_offsets)
+    assert np.array_equal(graph.in_sources, from_text.in_sources)
+    transposed = ingest_to(folder / "cnr-2000-t.properties", tmp_path / "transposed")
+    assert sorted_links(transposed, transpose=True) == sorted_links(graph, transpose=False)
 
 
-def stored_at(path: Path, output: Path) -> Graph:
+def ingest_to(path: Path, output: Path) -> Graph:
     return cocite.ingest(path, output, keep_self_loops=True)
 
 
-def keys(graph: Graph, *, turn: bool) -> bytes:
-    ends = np.repeat(
+def sorted_links(graph: Graph, *, transpose: bool) -> bytes:
+    targets = np.repeat(
         np.arange(graph.nodes, dtype=np.uint64), np.diff(graph.in_offsets).astype(np.int64)
     )
     sources = graph.in_sources.astype(np.uint64)
-    high, low = (sources, ends) if turn else (ends, sources)
+    high, low = (sources, targets) if transpose else (targets, sources)
     return np.sort(high << np.uint64(32) | low).tobytes()

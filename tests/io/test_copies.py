@@ -1,4 +1,4 @@
-"""Copies of stores that lie elsewhere: whole, once, bounded, and never outside of their folder."""
+"""Local copies of remote stores: complete, fetched once, bounded, and only in their folder."""
 
 import fcntl
 import json
@@ -21,7 +21,7 @@ fsspec = pytest.importorskip("fsspec", reason="needs fsspec (the extra cluster)"
 
 
 @pytest.fixture(autouse=True)
-def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def copies_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv(remote.COPIES, str(tmp_path / "copies"))
     monkeypatch.setattr(remote, "_READ", {})
     return tmp_path / "copies"
@@ -35,8 +35,8 @@ def graph(tmp_path: Path) -> Graph:
 
 
 @pytest.fixture
-def memory(graph: Graph) -> Any:
-    """A bucket in memory that holds the graph."""
+def bucket(graph: Graph) -> Any:
+    """An in-memory bucket that holds the graph."""
     files = fsspec.filesystem("memory")
     files.put(str(graph.path), "/bucket/web.graph", recursive=True)
     yield files
@@ -46,15 +46,15 @@ def memory(graph: Graph) -> Any:
 URL = "memory://bucket/web.graph"
 
 
-def test_a_copy_is_the_graph_and_is_made_once(
-    graph: Graph, memory: Any, place: Path, monkeypatch: pytest.MonkeyPatch
+def test_copied_fetches_graph_once(
+    graph: Graph, bucket: Any, copies_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = copied(URL, "graph")
     assert path.name == "web.graph"
-    found = Graph.open(path)
-    found.check()
-    assert found.digest == graph.digest
-    assert place in path.parents
+    copy = Graph.open(path)
+    copy.check()
+    assert copy.digest == graph.digest
+    assert copies_folder in path.parents
     assert path.stat().st_mode & 0o077 == 0
     fetched: list[str] = []
     monkeypatch.setattr(Remote, "fetch", lambda self, name, *_: fetched.append(name))
@@ -64,30 +64,29 @@ def test_a_copy_is_the_graph_and_is_made_once(
         copied(URL, "graph", "0" * 32)
 
 
-def test_what_is_not_whole_leaves_no_copy(memory: Any, place: Path) -> None:
-    name = "/bucket/web.graph/in-sources"
-    name = next(path for path in memory.ls("/bucket/web.graph", detail=False) if "sources" in path)
-    data = memory.cat(name)
-    for wrong in (data[:-1], data + b"x", bytes([data[0] ^ 1]) + data[1:]):
-        memory.pipe_file(name, wrong)
+def test_copied_discards_damaged_files(bucket: Any, copies_folder: Path) -> None:
+    name = next(path for path in bucket.ls("/bucket/web.graph", detail=False) if "sources" in path)
+    data = bucket.cat(name)
+    for damaged in (data[:-1], data + b"x", bytes([data[0] ^ 1]) + data[1:]):
+        bucket.pipe_file(name, damaged)
         with pytest.raises(Damaged, match=r"have the recorded size|does not match its checksum"):
             copied(URL, "graph")
-        assert [path for path in place.iterdir() if path.is_dir()] == []
-    memory.rm(name)
+        assert [path for path in copies_folder.iterdir() if path.is_dir()] == []
+    bucket.rm(name)
     with pytest.raises(Damaged, match="has no"):
         copied(URL, "graph")
-    memory.pipe_file(name, data)
+    bucket.pipe_file(name, data)
     assert copied(URL, "graph").is_dir()
 
 
-def test_a_manifest_leads_nowhere_else(memory: Any, graph: Graph) -> None:
+def test_copied_refuses_path_traversal(bucket: Any, graph: Graph) -> None:
     from cocite.storage.manifest import _body_checksum
 
-    value = json.loads((graph.path / "manifest.json").read_text())
-    del value["checksum"]
-    value["files"]["../../escaped"] = next(iter(value["files"].values()))
-    value["checksum"] = _body_checksum(json.dumps(value, indent=1, ensure_ascii=False))
-    memory.pipe_file("/bucket/web.graph/manifest.json", json.dumps(value).encode())
+    manifest = json.loads((graph.path / "manifest.json").read_text())
+    del manifest["checksum"]
+    manifest["files"]["../../escaped"] = next(iter(manifest["files"].values()))
+    manifest["checksum"] = _body_checksum(json.dumps(manifest, indent=1, ensure_ascii=False))
+    bucket.pipe_file("/bucket/web.graph/manifest.json", json.dumps(manifest).encode())
     with pytest.raises(Damaged, match="which is not a valid file name"):
         copied(URL, "graph")
     for name in ("../x", "a/b", ".hidden", "", "/x"):
@@ -95,11 +94,13 @@ def test_a_manifest_leads_nowhere_else(memory: Any, graph: Graph) -> None:
             Remote("memory://bucket").read(name, 10)
 
 
-def test_oldest_copy_goes(memory: Any, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    memory.cp("/bucket/web.graph", "/bucket/other.graph", recursive=True)
+def test_copied_evicts_oldest_copy(
+    bucket: Any, copies_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bucket.cp("/bucket/web.graph", "/bucket/other.graph", recursive=True)
     first = copied(URL, "graph")
     size = sum(file.stat().st_size for file in first.iterdir())
-    usage = shutil.disk_usage(place)
+    usage = shutil.disk_usage(copies_folder)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=size))
     with pytest.raises(ResourceError, match="together with the copies in use"):
         copied("memory://bucket/other.graph", "graph")
@@ -111,27 +112,27 @@ def test_oldest_copy_goes(memory: Any, place: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage._replace(free=0))
     monkeypatch.setattr(remote, "_READ", {})
     with pytest.raises(ResourceError, match="half of the free space"):
-        remote._make_room(place, 10 * size, URL)
+        remote._make_room(copies_folder, 10 * size, URL)
 
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_processes_that_want_one_copy_make_it_once(graph: Graph) -> None:
+def test_copied_fetches_once_across_processes(graph: Graph) -> None:
     code = (
         "import sys; from cocite.io import remote as urls; from cocite.io.remote import copied\n"
         "fetch = urls.Remote.fetch\n"
-        "def told(self, *a): print('fetched', flush=True); return fetch(self, *a)\n"
-        "urls.Remote.fetch = told\n"
+        "def fetch_and_print(self, *a): print('fetched', flush=True); return fetch(self, *a)\n"
+        "urls.Remote.fetch = fetch_and_print\n"
         "print(copied(sys.argv[1], 'graph'))\n"
     )
-    run = [sys.executable, "-c", code, f"file://{graph.path}"]
-    started = [subprocess.Popen(run, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-    told = [process.communicate()[0].split() for process in started]
-    assert len({lines[-1] for lines in told}) == 1
-    assert sum("fetched" in lines for lines in told) == 1
+    command = [sys.executable, "-c", code, f"file://{graph.path}"]
+    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+    outputs = [process.communicate()[0].split() for process in processes]
+    assert len({lines[-1] for lines in outputs}) == 1
+    assert sum("fetched" in lines for lines in outputs) == 1
 
 
-def test_what_is_no_store_is_told(memory: Any) -> None:
+def test_copied_reports_bad_url(bucket: Any) -> None:
     with pytest.raises(NotAStore, match="has no manifest"):
         copied("memory://bucket/nothing", "graph")
     with pytest.raises(UsageError, match="is not a URL"):
@@ -140,7 +141,9 @@ def test_what_is_no_store_is_told(memory: Any) -> None:
         copied("nowhere://bucket/x", "graph")
 
 
-def test_open_place_refused(memory: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_copied_refuses_world_writable_cache(
+    bucket: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
     shared.chmod(0o777)
@@ -149,13 +152,13 @@ def test_open_place_refused(memory: Any, tmp_path: Path, monkeypatch: pytest.Mon
         copied(URL, "graph")
 
 
-def test_a_graph_by_its_url_is_built_from(memory: Any, graph: Graph, tmp_path: Path) -> None:
-    found = cocite.build(URL, tmp_path / "a.index", measure="psimrank", samples=4)
-    here = cocite.build(graph, tmp_path / "b.index", measure="psimrank", samples=4)
-    assert found.related("a") == here.related("a")
+def test_build_accepts_graph_url(bucket: Any, graph: Graph, tmp_path: Path) -> None:
+    remote_index = cocite.build(URL, tmp_path / "a.index", measure="psimrank", samples=4)
+    local_index = cocite.build(graph, tmp_path / "b.index", measure="psimrank", samples=4)
+    assert remote_index.related("a") == local_index.related("a")
 
 
-def test_without_fsspec_the_command_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remote_names_extra_if_fsspec_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "fsspec.core", None)
     with pytest.raises(MissingLibrary, match=r"needs fsspec.*\[cluster\]"):
         Remote("memory://bucket")

@@ -1,4 +1,4 @@
-"""Tables of databases as outputs: SQLite, DuckDB, and a real server of PostgreSQL."""
+"""Database tables as outputs: SQLite, DuckDB, and a real PostgreSQL server."""
 
 import os
 import signal
@@ -29,21 +29,21 @@ NAMES = ["a", "tab\tand\nline\\N", 'it\'s "quoted", $1 %s', "é 漢", "", None]
 
 @pytest.fixture(params=KINDS)
 def address(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """Of a database that is empty before, and afterwards."""
+    """The address of a database that is empty before and after."""
     if request.param != "postgres":
         yield f"{request.param}:///{tmp_path}/x.{request.param}"
         return
-    found = request.getfixturevalue("postgres")
-    yield found
-    execute(found, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
+    server = request.getfixturevalue("postgres")
+    yield server
+    execute(server, "DROP SCHEMA public CASCADE", "CREATE SCHEMA public")
 
 
 def execute(address: str, *statements: str) -> list[tuple[Any, ...]]:
-    """What the driver itself says, by another connection."""
+    """Run statements on a separate connection; return the rows of the last."""
     with closing(connect(address_of(address), write=True)) as connection:
         for statement in statements:
-            found = connection.execute(statement)
-        rows = found.fetchall() if getattr(found, "description", None) else []
+            result = connection.execute(statement)
+        rows = result.fetchall() if getattr(result, "description", None) else []
         connection.commit()
     return [tuple(row) for row in rows]
 
@@ -65,13 +65,13 @@ def rows_of(*pieces: Columns) -> list[tuple[Any, ...]]:
 
 
 def read(address: str, table: str = "related") -> list[tuple[Any, ...]]:
-    """Its rows, with what is of single precision as it was."""
+    """The rows of a table, with single-precision values rounded."""
     rows = execute(address, f"SELECT * FROM {table}")
     return [(*row[:4], row[4] and float(np.float32(row[4]))) for row in rows]
 
 
 def tables(address: str) -> list[str]:
-    """All tables that are there."""
+    """The names of all tables."""
     query = (
         "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name"
         if address.startswith("sqlite")
@@ -81,7 +81,7 @@ def tables(address: str) -> list[str]:
     return [name for (name,) in execute(address, query)]
 
 
-def test_a_table_holds_what_was_written(address: str) -> None:
+def test_database_target_writes_all_rows(address: str) -> None:
     target = database_target(f"{address}#related")
     size = target.write_table([piece(), piece(5000, 10)], TYPES)
     assert read(address) == rows_of(piece(), piece(5000, 10))
@@ -90,9 +90,9 @@ def test_a_table_holds_what_was_written(address: str) -> None:
     assert tables(address) == ["related"]
 
 
-def test_types_are_those_of_the_database(address: str) -> None:
+def test_database_target_uses_native_types(address: str) -> None:
     database_target(f"{address}#related").write_table([piece()], TYPES)
-    wanted = {
+    expected = {
         "sqlite": ["TEXT", "INTEGER", "INTEGER", "REAL", "REAL"],
         "duckdb": list(TYPES.values()),
         "postgres": ["text", "integer", "bigint", "double precision", "real"],
@@ -103,14 +103,14 @@ def test_types_are_those_of_the_database(address: str) -> None:
         else "SELECT data_type FROM information_schema.columns WHERE table_name = 'related' "
         "ORDER BY ordinal_position"
     )
-    assert [kind for (kind,) in execute(address, query)] == wanted[address_of(address).kind]
+    assert [kind for (kind,) in execute(address, query)] == expected[address_of(address).kind]
 
 
-def test_questions_by_a_node_have_an_index(address: str) -> None:
+def test_database_target_indexes_node_column(address: str) -> None:
     if address.startswith("duckdb"):
         pytest.skip("DuckDB looks through columns")
     explain = "EXPLAIN QUERY PLAN" if address.startswith("sqlite") else "EXPLAIN"
-    for _ in range(2):  # a table that is replaced has one, too
+    for _ in range(2):  # also after the table is replaced
         database_target(f"{address}#related", overwrite=True).write_table([piece(20_000)], TYPES)
         if not address.startswith("sqlite"):
             execute(address, "ANALYZE related")
@@ -118,65 +118,65 @@ def test_questions_by_a_node_have_an_index(address: str) -> None:
         assert "related_node" in str(rows)
 
 
-def test_a_table_that_is_there_is_refused_replaced_or_added_to(address: str) -> None:
-    to = f"{address}#related"
-    database_target(to).write_table([piece()], TYPES)
+def test_database_target_handles_existing_table(address: str) -> None:
+    table = f"{address}#related"
+    database_target(table).write_table([piece()], TYPES)
     with pytest.raises(OutputExists, match=r"#related exists.*--overwrite.*--append"):
-        database_target(to)
-    database_target(to, append=True, types=TYPES).write_table([piece(9, 100)], TYPES)
+        database_target(table)
+    database_target(table, append=True, types=TYPES).write_table([piece(9, 100)], TYPES)
     assert read(address) == rows_of(piece(), piece(9, 100))
-    database_target(to, overwrite=True).write_table([piece(3)], {**TYPES})
+    database_target(table, overwrite=True).write_table([piece(3)], {**TYPES})
     assert read(address) == rows_of(piece(3))
     database_target(f"{address}#new", append=True, types=TYPES).write_table([piece(2)], TYPES)
     assert read(address, "new") == rows_of(piece(2))
     with pytest.raises(UsageError, match=r"choose --overwrite .* or --append"):
-        database_target(to, overwrite=True, append=True)
+        database_target(table, overwrite=True, append=True)
     assert tables(address) == ["new", "related"]
 
 
-def test_rows_are_added_by_the_titles_of_columns(address: str) -> None:
-    """In another order, beside columns of the user's."""
+def test_database_target_appends_by_column_name(address: str) -> None:
+    """In another order, next to a user's own columns."""
     execute(address, "CREATE TABLE related (score REAL, remark TEXT, node TEXT)")
     types = {"node": "VARCHAR", "score": "DOUBLE"}
-    some = {"node": np.array(["a"], object), "score": np.array([0.5])}
-    database_target(f"{address}#related", append=True, types=types).write_table([some], types)
+    columns = {"node": np.array(["a"], object), "score": np.array([0.5])}
+    database_target(f"{address}#related", append=True, types=types).write_table([columns], types)
     assert execute(address, "SELECT node, score, remark FROM related") == [("a", 0.5, None)]
     with pytest.raises(StoreError, match="rank"):
         database_target(f"{address}#related", append=True, types=TYPES)
     assert tables(address) == ["related"]
 
 
-def test_a_view_is_never_written(address: str) -> None:
+def test_database_target_refuses_view(address: str) -> None:
     execute(address, "CREATE TABLE t (node TEXT)", "CREATE VIEW related AS SELECT * FROM t")
-    for how in ({}, {"overwrite": True}, {"append": True, "types": {"node": "VARCHAR"}}):
+    for options in ({}, {"overwrite": True}, {"append": True, "types": {"node": "VARCHAR"}}):
         with pytest.raises(OutputExists, match="is not a writable table"):
-            database_target(f"{address}#related", **how)
+            database_target(f"{address}#related", **options)
 
 
-@pytest.mark.parametrize("how", ["new", "overwrite", "append"])
-def test_nothing_is_half_written(address: str, how: str) -> None:
-    """Control-C when half the rows are there."""
-    to = f"{address}#related"
-    if how != "new":
-        database_target(to).write_table([piece()], TYPES)
+@pytest.mark.parametrize("mode", ["new", "overwrite", "append"])
+def test_database_target_rolls_back_on_interrupt(address: str, mode: str) -> None:
+    """On Ctrl-C after half of the rows."""
+    table = f"{address}#related"
+    if mode != "new":
+        database_target(table).write_table([piece()], TYPES)
 
-    def half() -> Iterator[Columns]:
+    def interrupted() -> Iterator[Columns]:
         yield piece(5000)
         raise KeyboardInterrupt
 
-    options = {} if how == "new" else {how: True}
-    target = DatabaseTarget(address_of(to), **options)
+    options = {} if mode == "new" else {mode: True}
+    target = DatabaseTarget(address_of(table), **options)
     with pytest.raises(KeyboardInterrupt):
-        target.write_table(half(), TYPES)
-    if how == "new" and address_of(address).is_file:
+        target.write_table(interrupted(), TYPES)
+    if mode == "new" and address_of(address).is_file:
         assert not os.listdir(Path(address_of(address).place).parent)
     else:
-        assert tables(address) == ([] if how == "new" else ["related"])
-    if how != "new":
+        assert tables(address) == ([] if mode == "new" else ["related"])
+    if mode != "new":
         assert read(address) == rows_of(piece())
 
 
-KILLED = f"""
+WRITER = f"""
 import sys
 import numpy as np
 from cocite.io.database import address_of
@@ -192,44 +192,44 @@ DatabaseTarget(address_of(sys.argv[1]), overwrite=True).write_table(pieces(), {{
 
 
 @pytest.mark.process
-def test_a_killed_writer_leaves_the_old_rows(address: str) -> None:
+def test_database_target_keeps_old_rows_if_killed(address: str) -> None:
     database_target(f"{address}#related").write_table([piece()], TYPES)
-    command = [sys.executable, "-c", KILLED, f"{address}#related"]
+    command = [sys.executable, "-c", WRITER, f"{address}#related"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "held\n"
         process.send_signal(signal.SIGKILL)
 
-    def old() -> bool:
+    def has_old_rows() -> bool:
         """A server takes a moment to see that its client has gone."""
         with suppress(cocite.errors.CociteError):
             return read(address) == rows_of(piece()) and tables(address) == ["related"]
         return False
 
-    wait_for(old)
+    wait_for(has_old_rows)
 
 
 @pytest.mark.process
-def test_readers_see_the_old_rows_until_the_new_ones_are_there(postgres: str) -> None:
+def test_postgres_readers_see_old_rows_until_commit(postgres: str) -> None:
     database_target(f"{postgres}#related").write_table([piece()], TYPES)
-    seen = []
+    counts = []
 
-    def watched() -> Iterator[Columns]:
+    def pieces() -> Iterator[Columns]:
         yield piece(1000)
-        seen.append(len(read(postgres)))
+        counts.append(len(read(postgres)))
         yield piece(1000)
 
-    database_target(f"{postgres}#related", overwrite=True).write_table(watched(), TYPES)
-    assert seen == [len(NAMES)]
+    database_target(f"{postgres}#related", overwrite=True).write_table(pieces(), TYPES)
+    assert counts == [len(NAMES)]
     assert len(read(postgres)) == 2000
     execute(postgres, "DROP TABLE related")
 
 
 @pytest.mark.process
-def test_a_schema_a_right_and_a_view_on_it_are_told_before_any_work(postgres: str) -> None:
-    with pytest.raises(StoreError, match='schema "web" does not exist') as found:
+def test_postgres_target_fails_before_writing(postgres: str) -> None:
+    with pytest.raises(StoreError, match='schema "web" does not exist') as caught:
         database_target(f"{postgres}#web.related")
-    assert PASSWORD not in str(found.value)
+    assert PASSWORD not in str(caught.value)
     execute(postgres, "CREATE SCHEMA web")
     database_target(f"{postgres}#web.related").write_table([piece()], TYPES)
     assert read(postgres, "web.related") == rows_of(piece())
@@ -245,7 +245,7 @@ def test_a_schema_a_right_and_a_view_on_it_are_told_before_any_work(postgres: st
 
 
 @pytest.mark.process
-def test_what_a_server_cannot_hold_is_said(postgres: str) -> None:
+def test_postgres_target_refuses_nul_and_surrogates(postgres: str) -> None:
     nul = {"node": np.array(["a\0b"], object)}
     with pytest.raises(StoreError, match="NUL"):
         database_target(f"{postgres}#related").write_table([nul], {"node": "VARCHAR"})
@@ -255,8 +255,8 @@ def test_what_a_server_cannot_hold_is_said(postgres: str) -> None:
     assert tables(postgres) == []
 
 
-def test_where_nothing_can_be_written(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"has no table: add it after a #"):
+def test_database_target_reports_bad_address(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"has no table: add one after a #"):
         database_target(f"sqlite:///{tmp_path}/x.db")
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"cannot be created: .*file is not writable"):
@@ -264,12 +264,12 @@ def test_where_nothing_can_be_written(tmp_path: Path) -> None:
     database_target(f"sqlite:///{tmp_path}/new/x.db#t").write_table([piece()], TYPES)
     with pytest.raises(UsageError, match=r"has 3 parts; it must be TABLE or SCHEMA\.TABLE"):
         database_target(f"sqlite:///{tmp_path}/new/x.db#a.b.c")
-    with sqlite3.connect(tmp_path / "new" / "x.db") as other:
-        other.execute("PRAGMA user_version = 1")
+    with sqlite3.connect(tmp_path / "new" / "x.db") as connection:
+        connection.execute("PRAGMA user_version = 1")
     assert sorted(os.listdir(tmp_path)) == ["file", "new"]
 
 
-# -- verbs -------------------------------------------------------------------------------
+# -- commands ----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -281,72 +281,74 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> cocite.Index:
     return cocite.build(graph, folder / "i", samples=9, seed=5, measure="psimrank")
 
 
-def test_related_all_is_what_related_says(index: cocite.Index, address: str) -> None:
+def test_related_all_to_database_matches_related(index: cocite.Index, address: str) -> None:
     report = index.related_all(to=f"{address}#related", k=3)
-    wanted = [
+    expected = [
         (node, rank, hit.node, hit.score, hit.stderr)
         for node in index.nodes
         for rank, hit in enumerate(index.related(node, 3), 1)
     ]
-    assert execute(address, "SELECT * FROM related") == wanted
-    assert report.rows == len(wanted) > 100
+    assert execute(address, "SELECT * FROM related") == expected
+    assert report.rows == len(expected) > 100
     assert report.bytes is not None
     with pytest.raises(OutputExists):
         index.related_all(to=f"{address}#related", k=3)
-    assert index.related_all(to=f"{address}#related", k=2, overwrite=True).rows < len(wanted)
-    if address.startswith("postgres"):  # the others take numbers for names, or the other way round
+    assert index.related_all(to=f"{address}#related", k=2, overwrite=True).rows < len(expected)
+    if address.startswith("postgres"):  # the others convert between numbers and text
         index.related_all(to=f"{address}#ids", k=1, ids=True)
         with pytest.raises(StoreError, match="is of type bigint but expression is of type text"):
             index.related_all(to=f"{address}#ids", k=1, append=True)
 
 
-def test_batch_resumes(index: cocite.Index, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = list(index.nodes)
+def test_related_all_to_database_resumes(
+    index: cocite.Index, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queried = list(index.nodes)
     index.related_all(to=f"{address}#whole", k=3)
     with monkeypatch.context() as patched:
 
-        def broken(self: DatabaseTarget, *given: Any) -> int:
+        def interrupted(self: DatabaseTarget, *arguments: Any) -> int:
             raise KeyboardInterrupt
 
-        patched.setattr(DatabaseTarget, "write_table", broken)
-        with pytest.raises(KeyboardInterrupt) as found:
+        patched.setattr(DatabaseTarget, "write_table", interrupted)
+        with pytest.raises(KeyboardInterrupt) as caught:
             index.related_all(to=f"{address}#related", k=3)
     place = address_of(address)
-    where = Path(place.place if place.is_file else index.stored.store.path).parent
-    (left,) = where.glob("*.building")
-    assert str(left) in " ".join(found.value.__notes__)
-    assert PASSWORD not in str(left)
+    folder = Path(place.place if place.is_file else index.stored.store.path).parent
+    (unfinished,) = folder.glob("*.building")
+    assert str(unfinished) in " ".join(caught.value.__notes__)
+    assert PASSWORD not in str(unfinished)
     report = index.related_all(to=f"{address}#related", k=3)
     assert report.nodes == 0
-    assert len(asked) > 50
+    assert len(queried) > 50
     whole = execute(address, "SELECT * FROM whole")
     assert execute(address, "SELECT * FROM related") == whole
-    assert not list(where.glob("*.building"))
+    assert not list(folder.glob("*.building"))
 
 
-def test_every_verb_writes_to_a_database(
+def test_to_option_works_in_every_command(
     index: cocite.Index, address: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     graph = str(index.stored.store.path.with_name("g"))
     ranks = cocite.pagerank(cocite.Graph.open(graph))
-    for verb, table in (
+    for command, table in (
         (["related-all", str(index.stored.store.path), "-k", "2"], "related"),
         (["rank", graph], "ranks"),
         (["rank", graph, "--score", "hubs"], "hubs"),
         (["all-pairs", graph, "--top", "2", "--precision", "double"], "pairs"),
     ):
-        assert main([*verb, "--to", f"{address}#{table}"]) == 0
-        printed = capsys.readouterr()
-        assert PASSWORD not in printed.out + printed.err
-        assert main([*verb, "--to", f"{address}#{table}"]) == 1
+        assert main([*command, "--to", f"{address}#{table}"]) == 0
+        captured = capsys.readouterr()
+        assert PASSWORD not in captured.out + captured.err
+        assert main([*command, "--to", f"{address}#{table}"]) == 1
         assert f"#{table} exists. Choose another table" in capsys.readouterr().err
         count = len(execute(address, f"SELECT * FROM {table}"))
-        assert main([*verb, "--to", f"{address}#{table}", "--append"]) == 0
+        assert main([*command, "--to", f"{address}#{table}", "--append"]) == 0
         assert len(execute(address, f"SELECT * FROM {table}")) == 2 * count
-        assert main([*verb, "--to", f"{address}#{table}", "--overwrite"]) == 0
+        assert main([*command, "--to", f"{address}#{table}", "--overwrite"]) == 0
     names = list(cocite.Graph.open(graph).names)
-    wanted = list(zip(names, ranks.values.tolist(), strict=True))
-    assert execute(address, "SELECT node, rank FROM ranks") == wanted
+    expected = list(zip(names, ranks.values.tolist(), strict=True))
+    assert execute(address, "SELECT node, rank FROM ranks") == expected
     assert tables(address) == ["hubs", "pairs", "ranks", "related"]
 
 
@@ -365,16 +367,16 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize("typed", REFUSED)
-def test_what_does_not_go_together_is_refused(
+@pytest.mark.parametrize("command", REFUSED)
+def test_to_option_refuses_conflicting_options(
     index: cocite.Index,
-    typed: str,
+    command: str,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
     graph = str(index.stored.store.path.with_name("g"))
-    assert main([graph if word == "G" else word for word in typed.split()]) == 2
-    assert REFUSED[typed] in " ".join(capsys.readouterr().err.split())
+    assert main([graph if word == "G" else word for word in command.split()]) == 2
+    assert REFUSED[command] in " ".join(capsys.readouterr().err.split())
     assert os.listdir(tmp_path) == []

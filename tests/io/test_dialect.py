@@ -1,4 +1,4 @@
-"""Headers and delimiters that are guessed, and what is asked about in place of a guess."""
+"""Guessed headers and delimiters, and inputs too ambiguous to guess."""
 
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ PEOPLE = "Ann,Bob\nBob,Cy\nCy,Dan\n"
         ("x,y,likes\na,b,1\nc,d,2\n", ("x", "y")),
     ],
 )
-def test_titles_are_no_nodes_by_hint(tmp_path: Path, content: str, first: tuple[str, str]) -> None:
+def test_header_is_detected(tmp_path: Path, content: str, first: tuple[str, str]) -> None:
     graph = read(tmp_path, content, "links.csv")
     source = source_of(graph)
     assert source["header"]
@@ -47,12 +47,12 @@ def test_titles_are_no_nodes_by_hint(tmp_path: Path, content: str, first: tuple[
         *("apple,pear\nplum,cherry\nfig,grape\nkiwi,lime\n", "from,to,5\ncy,dan,6\n"),
         "about,contact\npage1.html,home\npage2.html,shop\npage3.html,shop\n",
         "about,news.html\na.html,b.html\nb.html,c.html\nc.html,d.html\n",
-        "source,target\ntarget,other\nother,source\n",  # nodes of these names
+        "source,target\ntarget,other\nother,source\n",  # nodes with these names
         *("x,y,nan\na,b,1\nc,d,2\n", "x,y,n/a\na,b,1\nx,d,2\n", "x,y,1;5\na,b,1\nc,d,2\n"),
         *("x,y,?\na,b,1\nc,d,2\n", "e.g.,i.e.\nA1,B2\nA2,B3\nA4,B4\n"),
     ],
 )
-def test_a_first_link_is_not_lost(tmp_path: Path, content: str) -> None:
+def test_header_detection_keeps_first_link(tmp_path: Path, content: str) -> None:
     graph = read(tmp_path, content, "links.csv")
     assert not source_of(graph)["header"]
     assert graph.info().rows == content.count("\n")
@@ -77,13 +77,15 @@ def test_a_first_link_is_not_lost(tmp_path: Path, content: str) -> None:
         ("qty,customer,product", '"1,5",a{i},b{i}', "2 and 3"),
     ],
 )
-def test_named_columns_are_the_link(tmp_path: Path, titles: str, row: str, link: str) -> None:
-    """The first two were taken without a word, and an index of pandas was an empty name."""
+def test_columns_are_chosen_by_header_names(
+    tmp_path: Path, titles: str, row: str, link: str
+) -> None:
+    """Once, the first two were always taken, even an index column of pandas."""
     rows = [row.format(i=i) for i in range(4)]
-    wanted = [(f"a{i}", f"b{i}") for i in range(4)]
+    expected = [(f"a{i}", f"b{i}") for i in range(4)]
     for header in ("auto", "yes"):
         graph = read(tmp_path, "\n".join([titles, *rows]), "links.csv", header=header)
-        assert links(graph) == wanted
+        assert links(graph) == expected
         (source,) = graph.store.facts["sources"]
         assert (
             f" columns, with links from column {link.replace(' and ', ' to column ')}"
@@ -93,30 +95,30 @@ def test_named_columns_are_the_link(tmp_path: Path, titles: str, row: str, link:
         assert (hint in source["read_as"]) == (header == "auto")
     columns = ",".join(reversed(link.split(" and ")))
     graph = read(tmp_path, "\n".join([titles, *rows]), "links.csv", columns=columns, header="yes")
-    assert links(graph) == [(b, a) for a, b in wanted]
+    assert links(graph) == [(b, a) for a, b in expected]
 
 
 @pytest.mark.parametrize(
     "content",
     [
-        "n1,source,target\nn2,target,source\nn3,x,source\n",  # nodes of these names
+        "n1,source,target\nn2,target,source\nn3,x,source\n",  # nodes with these names
         "a,b,target\nc,d,e\n",
         "source,target,source\na,b,c\n",
         "a,source,target\nc,d,e\nf,source,g\n",
-        "id,name,parent\n7,one,8\n8,two,9\n",  # the title of the first is no number of rows
+        "id,name,parent\n7,one,8\n8,two,9\n",  # `id` does not number the rows
     ],
 )
-def test_titles_that_do_not_name_the_ends_leave_the_first_two(tmp_path: Path, content: str) -> None:
+def test_columns_default_to_first_two(tmp_path: Path, content: str) -> None:
     graph = read(tmp_path, content, "links.csv")
     assert source_of(graph)["taken"] == [0, 1]
 
 
-def test_no_header_is_no_header_whatever_the_first_row_says(tmp_path: Path) -> None:
+def test_header_no_ignores_column_titles(tmp_path: Path) -> None:
     content = "1,source,target\n2,a,b\n"
     assert links(read(tmp_path, content, "links.csv", header="no")) == [("2", "a"), ("1", "source")]
 
 
-def test_the_weight_is_none_of_the_titled_ends(tmp_path: Path) -> None:
+def test_weight_column_excludes_source_and_target(tmp_path: Path) -> None:
     content = "id,source,target,weight\n1,a,b,2.5\n2,b,c,0.5\n"
     graph = read(tmp_path, content, "links.csv", weight_column="weight")
     assert weights_of(graph) == {("a", "b"): 2.5, ("b", "c"): 0.5}
@@ -126,7 +128,7 @@ def test_the_weight_is_none_of_the_titled_ends(tmp_path: Path) -> None:
         read(tmp_path, content, "links.csv", weight_column="target")
 
 
-def test_columns_of_parquet_are_found_by_their_names(tmp_path: Path) -> None:
+def test_parquet_columns_are_found_by_name(tmp_path: Path) -> None:
     import duckdb
 
     path = tmp_path / "links.parquet"
@@ -138,8 +140,8 @@ def test_columns_of_parquet_are_found_by_their_names(tmp_path: Path) -> None:
     assert links(graph) == [("b", "a")]
 
 
-def test_a_node_behind_the_first_rows_may_be_called_as_a_title_is(tmp_path: Path) -> None:
-    """What looks like titles is asked about, if any row of the whole file has it as a node."""
+def test_header_that_is_also_node_is_refused(tmp_path: Path) -> None:
+    """Even if the node occurs only after the sampled rows."""
     content = "parent\tchild\n" + "a\tb\n" * 300
     assert read(tmp_path, content).info().rows == 300
     error = refused(tmp_path, UnrecognizedInput, content + "b\tchild\n")
@@ -153,8 +155,8 @@ def test_a_node_behind_the_first_rows_may_be_called_as_a_title_is(tmp_path: Path
 
 
 @pytest.mark.parametrize("weight", ["x", "high", "1;5", "nan", "-"])
-def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str) -> None:
-    """The row was taken for titles, and its link was lost without a word."""
+def test_header_is_not_guessed_from_bad_weight(tmp_path: Path, weight: str) -> None:
+    """Once, the row was taken for a header, and its link was lost."""
     content = f"a\tb\t{weight}\nc\td\t1\ne\tf\t2\n"
     error = refused(tmp_path, MalformedRow, content, weight_column=3)
     assert error.line == 1
@@ -188,13 +190,15 @@ def test_a_bad_weight_in_the_first_row_is_no_header(tmp_path: Path, weight: str)
         ("New York => Paris\nRome => Oslo\n", "'New York => Paris'. Replace them with tabs"),
     ],
 )
-def test_blanks_and_arrows_are_asked_about(tmp_path: Path, content: str, message: str) -> None:
+def test_delimiter_refuses_ambiguous_blanks_and_arrows(
+    tmp_path: Path, content: str, message: str
+) -> None:
     error = refused(tmp_path, UnrecognizedInput, content)
     assert message in str(error)
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "wanted"),
+    ("content", "options", "expected"),
     [
         ("1 2 0.5\n2 3 0.5\n", {"columns": (1, 2)}, [("1", "2"), ("2", "3")]),
         ("1 2 0.5\n2 3 0.5\n", {"weight_column": 3}, [("1", "2"), ("2", "3")]),
@@ -206,14 +210,14 @@ def test_blanks_and_arrows_are_asked_about(tmp_path: Path, content: str, message
         ("a b\nb c\nc d\nd\n", {"bad_rows": "few"}, [("a", "b"), ("b", "c"), ("c", "d")]),
     ],
 )
-def test_what_was_said_is_done(
-    tmp_path: Path, content: str, options: dict[str, Any], wanted: list[tuple[str, str]]
+def test_ingest_options_override_guesses(
+    tmp_path: Path, content: str, options: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
-    assert links(read(tmp_path, content, **options)) == wanted
+    assert links(read(tmp_path, content, **options)) == expected
 
 
-def test_skipping_is_advised_where_few_rows_are_bad(tmp_path: Path) -> None:
-    """And where most are, it stops: two junk links were all that it left of a page."""
+def test_bad_rows_advice_depends_on_share(tmp_path: Path) -> None:
+    """Skipping is advised for few bad rows; ingest stops if most rows are bad."""
     few = "a\tb\n" * 30 + "c\nd\n"
     refused(tmp_path, MalformedRow, few, match="Fix the row, or pass --bad-rows few")
     assert read(tmp_path, few, bad_rows="few").info().bad_rows == 2
@@ -233,5 +237,5 @@ def test_skipping_is_advised_where_few_rows_are_bad(tmp_path: Path) -> None:
         read(tmp_path, "only\n")
 
 
-def test_half_of_the_rows_may_be_bad(tmp_path: Path) -> None:
+def test_bad_rows_few_allows_half(tmp_path: Path) -> None:
     assert read(tmp_path, "a\tb\nc\n", bad_rows="few").info().bad_rows == 1

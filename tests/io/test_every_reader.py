@@ -1,7 +1,6 @@
-"""Every line of the table of readers: links that are written in its format come back as they were,
-and input that is malformed ends in an error which names the file and the place in it.
+"""Every reader returns the links of a sample, and reports the place of malformed input.
 
-A new reader has no sample here, and fails the last test until it has.
+The last test fails for a new reader until it has a sample here.
 """
 
 import gzip
@@ -16,9 +15,9 @@ import pytest
 import cocite
 from cocite.errors import CociteError, InputError, UsageError
 from cocite.io.readers.formats import reader_at, readers
-from tests.io.plain import links, nothing_left, written
-from tests.io.test_archives import tarred
-from tests.io.test_many_files import parquet as write_parquet
+from tests.io.plain import links, nothing_left, write_files
+from tests.io.test_archives import make_tar
+from tests.io.test_many_files import write_parquet
 from tests.io.test_mediawiki import dump
 from tests.io.test_spreadsheet import Cell, workbook
 from tests.io.test_warc import page
@@ -29,19 +28,19 @@ URLS = [f"https://{letter}.example.org/" for letter in "abc"]
 
 
 class Sample(NamedTuple):
-    """A file of :data:`LINKS`: its ``name``, its ``content``, or what writes it; what nodes are
-    called in it; the same with a fault, and where the error says that it is.
+    """A file with :data:`LINKS`: its name, its content or a function that writes it, a malformed
+    version, a pattern for the place in the error, and the names of the nodes.
     """
 
     name: str
     content: str | bytes | Callable[[Path], object]
-    broken: str | bytes | Callable[[Path], object]
-    at: str
-    called: list[str]
+    malformed: str | bytes | Callable[[Path], object]
+    place: str
+    nodes: list[str]
 
 
 def texts(row: str, names: str = "abc", head: str = "", end: str = "") -> str:
-    """A text with a row a link."""
+    """A text with one row per link."""
     return head + "".join(row.format(names[a], names[b]) for a, b in LINKS) + end
 
 
@@ -56,11 +55,11 @@ PAGES = {
 
 
 def folder(files: dict[str, str]) -> Callable[[Path], object]:
-    return lambda path: written(path, files)
+    return lambda path: write_files(path, files)
 
 
-def of_nodes(row: str) -> dict[str, str]:
-    """The names a to c, each with a row for each of its links."""
+def texts_by_node(row: str) -> dict[str, str]:
+    """A text per node a to c, with one row per link."""
     return {
         "abc"[node]: "".join(row.format("abc"[b]) for a, b in LINKS if a == node)
         for node in range(3)
@@ -68,19 +67,21 @@ def of_nodes(row: str) -> dict[str, str]:
 
 
 def notes(*names: str) -> Callable[[Path], object]:
-    """A folder with the notes a to c, and empty ones."""
-    texts = of_nodes("[[{}]]\n")
+    """A folder with the notes a to c, and empty notes with these names."""
+    texts = texts_by_node("[[{}]]\n")
     return folder({f"{name}.md": text for name, text in texts.items()} | dict.fromkeys(names, ""))
 
 
 def site(*names: str) -> Callable[[Path], object]:
-    """A folder with the pages 0.html to 2.html, and empty ones."""
+    """A folder with the pages 0.html to 2.html, and empty pages with these names."""
     return folder(PAGES | dict.fromkeys(names, ""))
 
 
-def code(more: str = "") -> Callable[[Path], object]:
+def code_folder(more: str = "") -> Callable[[Path], object]:
     """A folder with the files a.py, b.py and c.py."""
-    return folder({f"{name}.py": text + more for name, text in of_nodes("import {}\n").items()})
+    return folder(
+        {f"{name}.py": text + more for name, text in texts_by_node("import {}\n").items()}
+    )
 
 
 def bvgraph(cut: int = 0) -> Callable[[Path], object]:
@@ -102,8 +103,8 @@ def common_crawl(bad: str = "") -> Callable[[Path], object]:
 
 
 def warc() -> bytes:
-    every = (page(url, *(URLS[b] for a, b in LINKS if a == i)) for i, url in enumerate(URLS))
-    return b"".join(every)
+    records = (page(url, *(URLS[b] for a, b in LINKS if a == i)) for i, url in enumerate(URLS))
+    return b"".join(records)
 
 
 def wiki(more: bytes = b"") -> bytes:
@@ -122,11 +123,11 @@ def sheet(*more: tuple[str, str]) -> Callable[[Path], object]:
     return lambda path: workbook(path, links=rows)
 
 
-def lock(needs: dict[str, list[str]]) -> str:
+def lock(dependencies: dict[str, list[str]]) -> str:
     text = ""
-    for name, others in needs.items():
-        every = ", ".join(f'{{ name = "{other}" }}' for other in others)
-        text += f'[[package]]\nname = "{name}"\nversion = "1"\ndependencies = [{every}]\n\n'
+    for name, names in dependencies.items():
+        requirements = ", ".join(f'{{ name = "{other}" }}' for other in names)
+        text += f'[[package]]\nname = "{name}"\nversion = "1"\ndependencies = [{requirements}]\n\n'
     return 'version = 1\nrequires-python = ">=3.11"\n\n' + text
 
 
@@ -154,8 +155,8 @@ def gml(end: str) -> str:
 
 
 def node_link(*more: object) -> str:
-    found = [{"source": "abc"[a], "target": "abc"[b]} for a, b in LINKS]
-    value = {"directed": True, "nodes": [{"id": name} for name in "abc"], "links": [*found, *more]}
+    edges = [{"source": "abc"[a], "target": "abc"[b]} for a, b in LINKS]
+    value = {"directed": True, "nodes": [{"id": name} for name in "abc"], "links": [*edges, *more]}
     return json.dumps(value, indent=1)
 
 
@@ -175,16 +176,16 @@ SAMPLES = {
     "html": Sample("site", site(), site("a\x01b.html"), r"site:4: .*'a\\x01b\.html'", HTML),
     "code": Sample(
         "project",
-        code(),
-        code("import\n"),
+        code_folder(),
+        code_folder("import\n"),
         r"project:1: a\.py:3 cannot be parsed as Python",
         ["a.py", "b.py", "c.py"],
     ),
     "notes": Sample("vault", notes(), notes("a\x01b.md"), r"vault:1: .*'a\\x01b\.md'", ABC),
     "archive": Sample(
         "l.tgz",
-        gzip.compress(tarred(PAGES)),
-        tarred(PAGES)[:1100],
+        gzip.compress(make_tar(PAGES)),
+        make_tar(PAGES)[:1100],
         r"l\.tgz cannot be unpacked: at byte 1,024: ",
         HTML,
     ),
@@ -244,7 +245,7 @@ SAMPLES = {
         "l.nt",
         texts("<x:{0}> <x:to> <x:{1}> .\n"),
         texts("<x:{0}> <x:to> <x:{1}> .\n") + "<x:a> .\n",
-        r"l\.nt:5: no triple: ",
+        r"l\.nt:5: not a triple: ",
         ["x:a", "x:b", "x:c"],
     ),
     "packages": Sample(
@@ -255,13 +256,13 @@ SAMPLES = {
         ABC,
     ),
 }
-TOLD = {"adjacency"}
-"""Whose few rows could be something else."""
+NEEDS_FORMAT = {"adjacency"}
+"""Readers whose small samples are ambiguous without ``--input-format``."""
 NO_LINKS = {"sitemap"}
-"""Readers whose input names pages, and not links: ``test_sitemap.py``."""
+"""Readers of pages without links; see ``test_sitemap.py``."""
 
 
-def put(folder: Path, name: str, content: str | bytes | Callable[[Path], object]) -> Path:
+def write_sample(folder: Path, name: str, content: str | bytes | Callable[[Path], object]) -> Path:
     path = folder / name
     if callable(content):
         content(path)
@@ -271,49 +272,49 @@ def put(folder: Path, name: str, content: str | bytes | Callable[[Path], object]
 
 
 @pytest.mark.parametrize("reader", SAMPLES)
-def test_links_come_back_as_they_were_written(reader: str, tmp_path: Path) -> None:
+def test_reader_returns_written_links(reader: str, tmp_path: Path) -> None:
     sample = SAMPLES[reader]
-    path = put(tmp_path, sample.name, sample.content)
-    for form in ("auto", reader) if reader not in TOLD else (reader,):
+    path = write_sample(tmp_path, sample.name, sample.content)
+    for form in ("auto", reader) if reader not in NEEDS_FORMAT else (reader,):
         graph = cocite.ingest(path, tmp_path / form, input_format=form)
-        wanted = sorted((sample.called[a], sample.called[b]) for a, b in LINKS)
-        assert sorted(links(graph)) == wanted
+        expected = sorted((sample.nodes[a], sample.nodes[b]) for a, b in LINKS)
+        assert sorted(links(graph)) == expected
 
 
 @pytest.mark.parametrize("reader", SAMPLES)
-def test_malformed_input_is_named_with_its_place(reader: str, tmp_path: Path) -> None:
+def test_reader_reports_place_of_malformed_input(reader: str, tmp_path: Path) -> None:
     sample = SAMPLES[reader]
-    path = put(tmp_path, sample.name, sample.broken)
-    with pytest.raises(InputError) as refused:
+    path = write_sample(tmp_path, sample.name, sample.malformed)
+    with pytest.raises(InputError) as caught:
         cocite.ingest(path, tmp_path / "out.graph", input_format=reader)
-    assert re.search(sample.at, str(refused.value)), refused.value
-    assert str(path.parent) in str(refused.value)
-    assert isinstance(refused.value, CociteError)
+    assert re.search(sample.place, str(caught.value)), caught.value
+    assert str(path.parent) in str(caught.value)
+    assert isinstance(caught.value, CociteError)
     assert nothing_left(tmp_path)
 
 
 @pytest.mark.parametrize("reader", SAMPLES)
-def test_a_file_of_links_names_nodes_too(reader: str, tmp_path: Path) -> None:
+def test_nodes_option_accepts_every_format(reader: str, tmp_path: Path) -> None:
     sample = SAMPLES[reader]
-    path = put(tmp_path, sample.name, sample.content)
+    path = write_sample(tmp_path, sample.name, sample.content)
     (tmp_path / "one.tsv").write_text("x\ty\n")
     graph = cocite.ingest(tmp_path / "one.tsv", tmp_path / "g", nodes=path)
-    # A file of nodes that is no adjacency list for sure is a name a line.
-    named = ["a: b c", "b: c", "c: a"] if reader == "adjacency" else sample.called
-    assert sorted(graph.names) == sorted(["x", "y", *named])
+    # A file of nodes that may not be an adjacency list has one name per line.
+    added = ["a: b c", "b: c", "c: a"] if reader == "adjacency" else sample.nodes
+    assert sorted(graph.names) == sorted(["x", "y", *added])
 
 
 @pytest.mark.parametrize("reader", SAMPLES)
-def test_columns_are_refused_where_there_are_none(reader: str, tmp_path: Path) -> None:
-    sample, found = SAMPLES[reader], reader_at(readers()[reader])
-    path = put(tmp_path, sample.name, sample.content)
-    wrong = {"columns": "1,2"} if not found.columns else {"weight_column": "3"}
-    what = "which has no columns" if not found.columns else "whose links have no weights"
-    if not (found.columns and found.weights):
-        with pytest.raises((UsageError, InputError), match=f"is {found.title}, {what}"):
-            cocite.ingest(path, tmp_path / "out.graph", input_format=reader, **wrong)
+def test_reader_refuses_unsupported_columns(reader: str, tmp_path: Path) -> None:
+    sample, format_reader = SAMPLES[reader], reader_at(readers()[reader])
+    path = write_sample(tmp_path, sample.name, sample.content)
+    options = {"columns": "1,2"} if not format_reader.columns else {"weight_column": "3"}
+    reason = "which has no columns" if not format_reader.columns else "whose links have no weights"
+    if not (format_reader.columns and format_reader.weights):
+        with pytest.raises((UsageError, InputError), match=f"is {format_reader.title}, {reason}"):
+            cocite.ingest(path, tmp_path / "out.graph", input_format=reader, **options)
     assert nothing_left(tmp_path)
 
 
-def test_every_reader_is_tried_here() -> None:
+def test_readers_all_have_samples() -> None:
     assert set(SAMPLES) | NO_LINKS == set(readers())

@@ -1,4 +1,4 @@
-"""What spreadsheets save: UTF-16, semicolons, quoted separators and line ends, a line for Excel."""
+"""Exports of spreadsheets: UTF-16, semicolons, quoted line breaks, and Excel's ``sep=`` line."""
 
 import csv
 import gzip
@@ -16,7 +16,7 @@ from tests.io.plain import links, read, refused
 ROWS = [("Köln", "Zürich"), ("Zürich", "A; B, C"), ("日本", "Köln"), ("\U0001f600", 'say "hi"')]
 
 
-def saved(delimiter: str, end: str, text: str = 'x\r\ny; "z"') -> str:
+def export(delimiter: str, end: str, text: str = 'x\r\ny; "z"') -> str:
     out = io.StringIO()
     writer = csv.writer(out, delimiter=delimiter, lineterminator=end, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerow(["Nr", "Source", "Target", "Te\nxt"])
@@ -26,26 +26,28 @@ def saved(delimiter: str, end: str, text: str = 'x\r\ny; "z"') -> str:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 @pytest.mark.parametrize(("delimiter", "end"), [(";", "\r\n"), (",", "\n"), (";", "\r")])
-def test_saved_tables_are_read(tmp_path: Path, encoding: str, delimiter: str, end: str) -> None:
-    content = saved(delimiter, end).encode(encoding)
+def test_csv_reads_spreadsheet_exports(
+    tmp_path: Path, encoding: str, delimiter: str, end: str
+) -> None:
+    content = export(delimiter, end).encode(encoding)
     for data in (content, gzip.compress(content)):
         assert sorted(links(read(tmp_path, data, "x.csv"))) == sorted(ROWS)
 
 
-def test_unicode_text_of_excel_has_tabs_and_quotes(tmp_path: Path) -> None:
-    content = saved("\t", "\r\n").encode("utf-16")
+def test_utf16_tsv_honors_quotes(tmp_path: Path) -> None:
+    content = export("\t", "\r\n").encode("utf-16")
     assert sorted(links(read(tmp_path, content, "x.txt"))) == sorted(ROWS)
-    plain = '"a\tb\n"a\tc\n'  # in UTF-8 a quote between tabs is a letter
+    plain = '"a\tb\n"a\tc\n'  # in UTF-8, a quote between tabs is literal
     assert sorted(links(read(tmp_path, plain))) == [('"a', "b"), ('"a', "c")]
 
 
-@pytest.mark.parametrize("told", ["sep=;", '"sep=;"', "SEP=;"])
-def test_the_line_that_tells_excel_is_no_link(tmp_path: Path, told: str) -> None:
-    content = f"{told}\r\n" + saved(";", "\r\n")
+@pytest.mark.parametrize("sep_line", ["sep=;", '"sep=;"', "SEP=;"])
+def test_csv_skips_excel_sep_line(tmp_path: Path, sep_line: str) -> None:
+    content = f"{sep_line}\r\n" + export(";", "\r\n")
     assert sorted(links(read(tmp_path, content, "x.csv"))) == sorted(ROWS)
 
 
-def test_places_are_lines_of_the_file(tmp_path: Path) -> None:
+def test_csv_errors_count_physical_lines(tmp_path: Path) -> None:
     content = 'a;b;"x\ny"\n\nc;d;"\n\n"\n;e;f\n'
     refused(tmp_path, MalformedRow, content, "x.csv", header="no", match=r"x\.csv:7: an empty name")
     with pytest.raises(MalformedRow, match=r"x\.csv:2: .*not UTF-8|x\.csv:2: not 2"):
@@ -55,8 +57,8 @@ def test_places_are_lines_of_the_file(tmp_path: Path) -> None:
 
 
 @pytest.mark.process
-def test_a_pipe_may_be_in_utf_16(tmp_path: Path) -> None:
+def test_ingest_stdin_reads_utf16(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cocite", "ingest", "-", "-o", str(tmp_path / "g")]
-    data = saved(";", "\n").encode("utf-16")
+    data = export(";", "\n").encode("utf-16")
     subprocess.run(command, input=data, capture_output=True, check=True)
     assert sorted(links(Graph.open(tmp_path / "g"))) == sorted(ROWS)

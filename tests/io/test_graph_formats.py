@@ -1,4 +1,4 @@
-"""GraphML, GEXF, GML and node-link JSON: nodes with ids and labels, and links between them."""
+"""GraphML, GEXF, GML and node-link JSON: nodes with ids and labels, and links."""
 
 import bz2
 import gzip
@@ -41,10 +41,10 @@ NAMES = st.text(
     draws=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(1, 9)), max_size=9),
     directed=st.booleans(),
 )
-def test_what_networkx_writes_is_read(
+def test_graph_readers_match_networkx(
     tmp_path: Path, form: str, names: list[str], draws: list[tuple[int, int, int]], directed: bool
 ) -> None:
-    """Isolated nodes and weights included; a graph without direction is one both ways."""
+    """Isolated nodes and weights included; undirected links are stored both ways."""
     graph = nx.DiGraph() if directed else nx.Graph()
     graph.add_nodes_from(names)
     for a, b, weight in draws:
@@ -53,17 +53,17 @@ def test_what_networkx_writes_is_read(
         return
     path = tmp_path / "x"
     WRITERS[form](graph, path)
-    found = cocite.ingest(
+    stored = cocite.ingest(
         path, tmp_path / "g", weight_column="weight", keep_self_loops=True, overwrite=True
     )
-    both = nx.DiGraph(graph)
-    wanted = {(a, b): float(both[a][b]["weight"]) for a, b in both.edges}
-    assert weights_of(found) == wanted
-    assert set(found.names) == set(names)
-    assert found.info().rows == source_of(found)["rows"] == len(wanted)
-    again = cocite.ingest(path, tmp_path / "g", undirected=True, overwrite=True)
-    sides = {(a, b) for a, b in both.edges if a != b}
-    assert set(links(again)) == sides | {(b, a) for a, b in sides}
+    digraph = nx.DiGraph(graph)
+    expected = {(a, b): float(digraph[a][b]["weight"]) for a, b in digraph.edges}
+    assert weights_of(stored) == expected
+    assert set(stored.names) == set(names)
+    assert stored.info().rows == source_of(stored)["rows"] == len(expected)
+    symmetric = cocite.ingest(path, tmp_path / "g", undirected=True, overwrite=True)
+    pairs = {(a, b) for a, b in digraph.edges if a != b}
+    assert set(links(symmetric)) == pairs | {(b, a) for a, b in pairs}
 
 
 GRAPHML = """<?xml version="1.0"?>
@@ -148,26 +148,26 @@ CASES: list[tuple[str, str, str, dict[str, str], dict[tuple[str, str], float]]] 
 ]
 
 
-@pytest.mark.parametrize(("form", "content", "note", "options", "wanted"), CASES)
-def test_what_programs_write_is_read(
+@pytest.mark.parametrize(("form", "content", "note", "options", "expected"), CASES)
+def test_graph_readers_use_labels_and_weights(
     tmp_path: Path,
     form: str,
     content: str,
     note: str,
     options: dict[str, str],
-    wanted: dict[tuple[str, str], float],
+    expected: dict[tuple[str, str], float],
 ) -> None:
     for data in (content.encode(), bz2.compress(content.encode())):
         graph = read(tmp_path, data, "any.txt", **options)
-        assert weights_of(graph) == wanted
+        assert weights_of(graph) == expected
     assert source_of(graph)["read_as"].endswith(f", nodes are named by their {note}")
     graph = read(tmp_path, content, "any.txt", input_format=form)
     assert graph.in_weights is None
-    assert set(links(graph)) == set(wanted)
+    assert set(links(graph)) == set(expected)
 
 
 @pytest.mark.parametrize(
-    ("labels", "names", "why"),
+    ("labels", "names", "reason"),
     [
         (['label "x"', 'label "x"', 'label "y"'], "1 2 3", "several have the same label, such"),
         (['label "x"', "", 'label "y"'], "1 2 3", "1 of them have no label"),
@@ -176,15 +176,17 @@ def test_what_programs_write_is_read(
         ([f'label "{"z" * 66_000}"', "label 1", "label 2"], "1 2 3", "1 labels are too long"),
     ],
 )
-def test_unique_labels_are_names(tmp_path: Path, labels: list[str], names: str, why: str) -> None:
+def test_gml_uses_unique_labels_as_names(
+    tmp_path: Path, labels: list[str], names: str, reason: str
+) -> None:
     nodes = " ".join(f"node [ id {i} {label} ]" for i, label in enumerate(labels, 1))
     graph = read(tmp_path, f"graph [ {nodes} edge [ source 1 target 2 ] ]")
     assert list(graph.names) == names.split()
     assert graph.info().names == "integers"
-    assert f"as {why}" in source_of(graph)["read_as"] or not why
+    assert f"as {reason}" in source_of(graph)["read_as"] or not reason
     titles = [label.removeprefix("label ").strip('"') for label in labels]
-    shown = [title if 0 < len(title) < 66_000 else None for title in titles]
-    assert titles_of(graph) == shown if why else graph.titles is None
+    expected = [title if 0 < len(title) < 66_000 else None for title in titles]
+    assert titles_of(graph) == expected if reason else graph.titles is None
 
 
 NODE = "node [ id 1 ] node [ id 2 ] "
@@ -216,12 +218,14 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("form", "content", "line", "what"), BAD)
-def test_bad_row_has_line(tmp_path: Path, form: str, content: str, line: int, what: str) -> None:
+@pytest.mark.parametrize(("form", "content", "line", "problem"), BAD)
+def test_graph_readers_report_line_of_bad_row(
+    tmp_path: Path, form: str, content: str, line: int, problem: str
+) -> None:
     weight = {"weight_column": "w"} if "-4<" in content else {}
     error = refused(tmp_path, MalformedRow, content, "x", **weight)
     assert str(error).startswith(f"{tmp_path}/x:{line}: ")
-    assert what in str(error)
+    assert problem in str(error)
     assert error.exit_code == 1
     (tmp_path / "more.tsv").write_text("y\tz\t1\n")
     files = [tmp_path / "x", tmp_path / "more.tsv"] if not weight else [tmp_path / "x"]
@@ -256,11 +260,13 @@ BROKEN = [
 ]
 
 
-@pytest.mark.parametrize(("form", "content", "line", "what"), BROKEN)
-def test_broken_has_line(tmp_path: Path, form: str, content: str, line: int, what: str) -> None:
+@pytest.mark.parametrize(("form", "content", "line", "problem"), BROKEN)
+def test_graph_readers_report_line_of_syntax_error(
+    tmp_path: Path, form: str, content: str, line: int, problem: str
+) -> None:
     error = refused(tmp_path, InputError, content, "x", input_format=form)
     assert str(error).startswith(f"{tmp_path}/x:{line}: ")
-    assert what in str(error)
+    assert problem in str(error)
 
 
 @pytest.mark.parametrize(
@@ -272,7 +278,7 @@ def test_broken_has_line(tmp_path: Path, form: str, content: str, line: int, wha
     ],
 )
 @pytest.mark.parametrize("content", [GRAPHML, GEXF])
-def test_entities_are_refused_unfetched(tmp_path: Path, declared: str, content: str) -> None:
+def test_xml_refuses_entities(tmp_path: Path, declared: str, content: str) -> None:
     root = "g:graphml" if content == GRAPHML else "gexf"
     content = content.removeprefix('<?xml version="1.0"?>\n')
     hostile = f"<!DOCTYPE {root} [\n{declared}]>\n" + content.replace("Zebra", "&a;")
@@ -283,14 +289,16 @@ def test_entities_are_refused_unfetched(tmp_path: Path, declared: str, content: 
         read(tmp_path, content.replace("Zebra", "&b;"), "x", input_format=form)
 
 
-@pytest.mark.parametrize(("content", "has"), [(GRAPHML, "'w'"), (GEXF, "'weight', 'hits'")])
-def test_a_weight_that_no_link_has_is_named(tmp_path: Path, content: str, has: str) -> None:
-    with pytest.raises(UsageError, match=f"no link attribute 'mass'; it has {has}"):
+@pytest.mark.parametrize(("content", "attributes"), [(GRAPHML, "'w'"), (GEXF, "'weight', 'hits'")])
+def test_weight_column_reports_missing_attribute(
+    tmp_path: Path, content: str, attributes: str
+) -> None:
+    with pytest.raises(UsageError, match=f"no link attribute 'mass'; it has {attributes}"):
         read(tmp_path, content, weight_column="mass")
 
 
 @pytest.mark.parametrize("form", ["graphml", "gexf", "gml"])
-def test_a_graph_that_memory_does_not_hold_is_refused(tmp_path: Path, form: str) -> None:
+def test_graph_readers_refuse_file_beyond_memory(tmp_path: Path, form: str) -> None:
     content = next(content for kind, content, *_ in CASES if kind == form)
     large = content + " " * (18 << 20)
     with pytest.raises(InputError, match=r"x has more than 17\.5 MB; reading it"):
@@ -308,7 +316,7 @@ def test_a_graph_that_memory_does_not_hold_is_refused(tmp_path: Path, form: str)
         ("gml", "a\tb\nc\td\n"),
     ],
 )
-def test_a_graph_without_nodes_holds_no_link(tmp_path: Path, kind: str, content: str) -> None:
+def test_graph_readers_refuse_empty_graph(tmp_path: Path, kind: str, content: str) -> None:
     (tmp_path / "links").write_text(content)
     with pytest.raises(InputError, match="there are no links"):
         cocite.ingest(tmp_path / "links", tmp_path / "g", input_format=kind)
@@ -323,8 +331,8 @@ LARGE = b"x" * (1 << 24)
     [(b"<graphml><!--", LARGE), (b"<graphml>", b"<a>" * (1 << 22)), (b"<graphml><a b='", LARGE)],
     ids=["comment", "deep", "attribute"],
 )
-def test_xml_bomb_ends_at_once(tmp_path: Path, begin: bytes, block: bytes) -> None:
-    """Before they are parsed."""
+def test_graphml_refuses_xml_bomb(tmp_path: Path, begin: bytes, block: bytes) -> None:
+    """The size is checked before parsing."""
     one = gzip.compress(block, 6)
     (tmp_path / "x.gz").write_bytes(gzip.compress(begin) + one * 128)
     with pytest.raises(InputError, match="has more than 25"):
@@ -332,7 +340,7 @@ def test_xml_bomb_ends_at_once(tmp_path: Path, begin: bytes, block: bytes) -> No
 
 
 @pytest.mark.parametrize("encoding", ["hex", "idna", "utf-7", "none-such", "undefined", "big5"])
-def test_an_encoding_that_xml_cannot_be_read_in_is_named(tmp_path: Path, encoding: str) -> None:
+def test_graphml_reports_unreadable_encoding(tmp_path: Path, encoding: str) -> None:
     head = f'<?xml version="1.0" encoding="{encoding}"?>'
     (tmp_path / "x.graphml").write_text(
         f"{head}<graphml><graph><node id='\xe9'/></graph></graphml>"
@@ -341,8 +349,8 @@ def test_an_encoding_that_xml_cannot_be_read_in_is_named(tmp_path: Path, encodin
         cocite.ingest(tmp_path / "x.graphml", tmp_path / "g")
 
 
-def test_defaults_of_attributes_are_refused(tmp_path: Path) -> None:
-    """Of a megabyte, say, and elements of four bytes that each have it."""
+def test_graphml_refuses_default_attributes(tmp_path: Path) -> None:
+    """Each four-byte element could expand to a default of a megabyte."""
     declared = "<!DOCTYPE g [<!ATTLIST a b CDATA 'xx'>]><graphml><a/></graphml>"
     (tmp_path / "x").write_text(declared)
     with pytest.raises(InputError, match="x:1: the document has entities or default"):

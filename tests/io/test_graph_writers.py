@@ -1,4 +1,4 @@
-"""Graphs as GraphML, GEXF and DOT: read back by NetworkX, by our own readers, and drawn."""
+"""Graphs as GraphML, GEXF and DOT: read by NetworkX and cocite, and drawn by Graphviz."""
 
 import json
 import re
@@ -48,27 +48,27 @@ def text(kind: str, pieces: list[GraphPiece]) -> str:
     return graph_text(GRAPHS[f".{kind}"].form(SHAPE), pieces)
 
 
-def shown(name: str) -> str:
-    """What stands for a name: six letters for each character that XML cannot hold."""
-    never = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
-    return never.sub(lambda found: f"\\u{ord(found[0]):04x}", name)
+def escaped(name: str) -> str:
+    """A name with a six-character escape for each character that XML cannot hold."""
+    forbidden = re.compile("[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+    return forbidden.sub(lambda match: f"\\u{ord(match[0]):04x}", name)
 
 
-def by_networkx(kind: str, content: str, path: Path) -> networkx.DiGraph:
+def read_by_networkx(kind: str, content: str, path: Path) -> networkx.DiGraph:
     path.write_text(content, "utf-8")
     reader = {"graphml": networkx.read_graphml, "gexf": networkx.read_gexf}[kind]
     return reader(path)
 
 
 @pytest.mark.parametrize("kind", ["graphml", "gexf"])
-def test_networkx_reads_what_was_written(kind: str, tmp_path: Path) -> None:
+def test_graph_text_is_read_by_networkx(kind: str, tmp_path: Path) -> None:
     links = [(0, 1, 0.1), (1, 0, 1 / 3), (9, 4, 1e-12)]
-    found = by_networkx(kind, text(kind, [piece(HOSTILE, links)]), tmp_path / "x")
+    found = read_by_networkx(kind, text(kind, [piece(HOSTILE, links)]), tmp_path / "x")
     assert found.is_directed()
-    assert [found.nodes[f"n{i}"]["label"] for i in range(10)] == list(map(shown, HOSTILE))
+    assert [found.nodes[f"n{i}"]["label"] for i in range(10)] == list(map(escaped, HOSTILE))
     assert all(found.nodes[f"n{i}"]["asked"] is True for i in range(10))
     titles = [found.nodes[f"n{i}"].get("title") for i in range(10)]
-    assert titles == [shown(name) if i % 2 else None for i, name in enumerate(HOSTILE)]
+    assert titles == [escaped(name) if i % 2 else None for i, name in enumerate(HOSTILE)]
     edges = {(a, b): data for a, b, data in found.edges(data=True)}
     for rank, (a, b, weight) in enumerate(links):
         data = edges[f"n{a}", f"n{b}"]
@@ -79,7 +79,7 @@ def test_networkx_reads_what_was_written(kind: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["graphml", "gexf"])
 @given(st.lists(st.text(st.characters()), max_size=4))
-def test_any_name_is_well_formed(kind: str, names: list[str]) -> None:
+def test_graph_text_is_well_formed_for_any_name(kind: str, names: list[str]) -> None:
     links = [(i, 0, 0.5) for i in range(len(names))]
     root = ET.fromstring(text(kind, [piece(names, links)]))
     if kind == "gexf":
@@ -87,29 +87,29 @@ def test_any_name_is_well_formed(kind: str, names: list[str]) -> None:
     else:
         data = root.iter("{http://graphml.graphdrawing.org/xmlns}data")
         found = [each.text or "" for each in data if each.get("key") == "n.label"]
-    assert found == list(map(shown, names))
+    assert found == list(map(escaped, names))
 
 
 @pytest.mark.parametrize("kind", ["graphml", "gexf"])
-def test_our_own_readers_read_what_was_written(kind: str, tmp_path: Path) -> None:
+def test_graph_text_is_read_by_ingest(kind: str, tmp_path: Path) -> None:
     names = [name for name in HOSTILE if not set("\t\n\r") & set(name)]
-    dropped = "[\x7f-\x9f\u202a-\u202e\u2066-\u2069]"  # by readers, as no name has them
+    dropped = "[\x7f-\x9f\u202a-\u202e\u2066-\u2069]"  # by readers
     names = [re.sub(dropped, "", name).strip() for name in names]
     links = [(i, (i + 1) % len(names), 0.25 + i) for i in range(len(names))]
     path = tmp_path / f"x.{kind}"
     path.write_text(text(kind, [piece(names, links)]), "utf-8")
     graph = cocite.ingest(path, weight_column="weight")
-    assert sorted(graph.names) == sorted(map(shown, names))
+    assert sorted(graph.names) == sorted(map(escaped, names))
     assert graph.in_weights is not None
     for a, b, weight in links:
-        node = graph.names.id(shown(names[b]))
-        assert [graph.names[i] for i in graph.in_neighbors(node).tolist()] == [shown(names[a])]
+        node = graph.names.id(escaped(names[b]))
+        assert [graph.names[i] for i in graph.in_neighbors(node).tolist()] == [escaped(names[a])]
         where = slice(int(graph.in_offsets[node]), int(graph.in_offsets[node + 1]))
         assert graph.in_weights[where].tolist() == [weight]
 
 
-def test_pieces_name_a_node_once_and_links_come_behind(tmp_path: Path) -> None:
-    """In any number of pieces, in a file as in memory."""
+def test_graph_text_writes_nodes_once_before_links(tmp_path: Path) -> None:
+    """In a file as in memory."""
     pieces = [
         piece(["a", "b"], [(0, 1, 0.5)]),
         piece(["b", "c"], [(1, 2, 0.25)], start=1),
@@ -123,7 +123,7 @@ def test_pieces_name_a_node_once_and_links_come_behind(tmp_path: Path) -> None:
             GRAPHS[f".{kind}"].write(path, pieces, SHAPE)
         assert path.read_text("utf-8") == content
         if kind != "dot":
-            found = by_networkx(kind, content, tmp_path / "x")
+            found = read_by_networkx(kind, content, tmp_path / "x")
             assert [found.nodes[n]["label"] for n in found] == ["a", "b", "c", "far"]
             assert found.number_of_edges() == 3
         last_node = max(m.start() for m in re.finditer(r"<node |^n\d+ \[", content, re.M))
@@ -133,42 +133,42 @@ def test_pieces_name_a_node_once_and_links_come_behind(tmp_path: Path) -> None:
 
 @pytest.fixture
 def graphviz() -> Any:
-    """What Graphviz makes of a DOT: the graph as JSON."""
+    """A function that renders DOT with Graphviz, by default to JSON."""
     program = shutil.which("dot")
     if program is None:
         pytest.skip("needs Graphviz (Debian: graphviz)")
 
-    def drawn(content: str, how: str = "json") -> str:
-        command = [program, f"-T{how}"]
+    def render(content: str, output_format: str = "json") -> str:
+        command = [program, f"-T{output_format}"]
         done = subprocess.run(command, input=content.encode(), capture_output=True, check=False)
         assert (done.returncode, done.stderr) == (0, b""), done.stderr
         return done.stdout.decode()
 
-    return drawn
+    return render
 
 
 @pytest.mark.process
-def test_graphviz_draws_any_name(graphviz: Any) -> None:
+def test_dot_is_drawn_by_graphviz(graphviz: Any) -> None:
     names = [name for name in HOSTILE if "\ufffe" not in name]
     drawn = graphviz(text("dot", [piece(names, [(0, 1, 0.5), (3, 3, 1.0)])]), "svg")
     root = ET.fromstring(drawn)
     nodes = [g for g in root.iter("{http://www.w3.org/2000/svg}g") if g.get("class") == "node"]
-    said = [
+    labels = [
         "".join(t.text or "" for t in g.iter("{http://www.w3.org/2000/svg}text")) for g in nodes
     ]
     blanks = str.maketrans({"\xa0": " ", "\n": ""})
-    found = {each.translate(blanks).strip() for each in said}
-    wanted = {
-        shown(name).replace("\n", "").replace("\r", "\\u000d").replace("\t", "\\u0009").strip()
+    actual = {each.translate(blanks).strip() for each in labels}
+    expected = {
+        escaped(name).replace("\n", "").replace("\r", "\\u000d").replace("\t", "\\u0009").strip()
         for name in names
     }
-    assert found == wanted
+    assert actual == expected
     edges = [g for g in root.iter("{http://www.w3.org/2000/svg}g") if g.get("class") == "edge"]
     assert len(edges) == 2
 
 
 @pytest.mark.process
-def test_urls_and_titles_in_dot(graphviz: Any) -> None:
+def test_dot_has_urls_and_tooltips(graphviz: Any) -> None:
     names = ["http://a.org/?x=1&lt=2", "http://b.org/"]
     found = json.loads(graphviz(text("dot", [piece(names, [(0, 1, 0.5)])])))
     first, second = found["objects"]

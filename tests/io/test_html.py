@@ -1,4 +1,4 @@
-"""Folders of HTML pages: a hand-made site with what goes wrong in sites, and a real one."""
+"""Folders of HTML pages, with what goes wrong in real sites."""
 
 import os
 import select
@@ -28,8 +28,8 @@ def anchors(*urls: str) -> str:
     return "".join(f'<a href="{url}">x</a>' for url in urls)
 
 
-def test_urls_lead_where_a_browser_goes(site: MakeFolder) -> None:
-    """Relative ones, from the root, with query and fragment, encoded, by folder, with ``..``."""
+def test_html_resolves_urls_like_browser(site: MakeFolder) -> None:
+    """Relative, root-relative, with query and fragment, encoded, folders, and ``..``."""
     folder = site(
         {
             "index.html": anchors(
@@ -63,7 +63,7 @@ def test_urls_lead_where_a_browser_goes(site: MakeFolder) -> None:
     assert source["pages"] == 6
 
 
-def test_base_moves_all_urls_and_the_first_one_counts(site: MakeFolder) -> None:
+def test_html_applies_first_base_element(site: MakeFolder) -> None:
     folder = site(
         {
             "a/page.html": '<base target=_top><base href="../b/"><base href="/c/">'
@@ -78,7 +78,7 @@ def test_base_moves_all_urls_and_the_first_one_counts(site: MakeFolder) -> None:
     assert source["others"] == {"to other sites": 1}
 
 
-def test_links_are_told_apart_by_their_tags(site: MakeFolder) -> None:
+def test_link_tags_selects_elements(site: MakeFolder) -> None:
     page = (
         '<a href=b.html>b</a><map><area href="c.html"></map><iframe src="d.html"></iframe>'
         '<iframe src=""></iframe><iframe srcdoc="x"></iframe><a name="x">none</a>'
@@ -123,26 +123,26 @@ def test_links_are_told_apart_by_their_tags(site: MakeFolder) -> None:
         ),
     ],
 )
-def test_pages_are_in_any_encoding(content: bytes, charset: str) -> None:
+def test_links_of_detects_encoding(content: bytes, charset: str) -> None:
     assert links_of(content, "http://x.org/", charset)["title"] == "Käse €"
 
 
-def test_encodings_are_called_as_on_the_web() -> None:
-    said = {"shift_jis": "日本①", "euc-kr": "한국어", "gb2312": "中文", "windows-1251": "Привет"}
-    for label, text in said.items():
+def test_decoded_uses_web_encoding_labels() -> None:
+    texts = {"shift_jis": "日本①", "euc-kr": "한국어", "gb2312": "中文", "windows-1251": "Привет"}
+    for label, text in texts.items():
         codec = {"shift_jis": "cp932", "gb2312": "gb18030", "euc-kr": "cp949"}.get(label, label)
         page = f"<meta charset='{label.upper()}'>{text}".encode(codec)
         assert decoded(page).endswith(text)
 
 
-def test_links_in_other_encodings_lead_to_pages(site: MakeFolder) -> None:
+def test_html_resolves_links_in_legacy_encoding(site: MakeFolder) -> None:
     page = '<meta charset="windows-1251">' + anchors("о-нас.html")
     folder = site({"a.html": page.encode("cp1251"), "о-нас.html": b""})
     assert read(folder)[0] == {("a.html", "о-нас.html")}
 
 
-def test_copies_are_the_page_that_they_name(site: MakeFolder) -> None:
-    """By a canonical link, or by sending the browser there; not those that name each other."""
+def test_html_merges_canonical_and_redirect_copies(site: MakeFolder) -> None:
+    """Not if two pages name each other."""
     canonical = '<link rel="alternate canonical" href="{}">'
     folder = site(
         {
@@ -169,8 +169,8 @@ def test_copies_are_the_page_that_they_name(site: MakeFolder) -> None:
     assert (source["pages"], source["copies"]) == (10, 0)
 
 
-def test_links_by_the_url_of_the_site_are_inside(site: MakeFolder) -> None:
-    """It is found out by the canonical links of pages, or told."""
+def test_html_treats_links_by_site_url_as_internal(site: MakeFolder) -> None:
+    """The URL comes from canonical links, or from ``site``."""
     home = "https://www.example.org/docs/"
     url = '<link rel=canonical href="' + home + '{}">'
     folder = site(
@@ -181,12 +181,12 @@ def test_links_by_the_url_of_the_site_are_inside(site: MakeFolder) -> None:
             "c/index.html": url.format("c/") + anchors(home + "b.html", "../a.html"),
         }
     )
-    wanted = {
+    expected = {
         *(("index.html", "a.html"), ("index.html", "b.html"), ("a.html", "index.html")),
         *(("c/index.html", "b.html"), ("c/index.html", "a.html")),
     }
     found, source = read(folder)
-    assert found == wanted
+    assert found == expected
     assert source["site"] == home
     assert source["others"] == {"to other sites": 3}
     assert "4 HTML pages of https://www.example.org/docs/; 5 links" in source["read_as"]
@@ -194,20 +194,20 @@ def test_links_by_the_url_of_the_site_are_inside(site: MakeFolder) -> None:
         path = folder / page
         path.write_text(path.read_text().partition(">")[2])
     assert ("index.html", "b.html") not in read(folder)[0]
-    assert read(folder, site=home.removesuffix("/"))[0] == wanted
+    assert read(folder, site=home.removesuffix("/"))[0] == expected
     with pytest.raises(UsageError, match="site is 'docs'; it must be the URL of the folder"):
         read(folder, site="docs")
 
 
-def test_pages_outside_are_nodes_if_asked_for(site: MakeFolder) -> None:
+def test_keep_external_adds_external_pages(site: MakeFolder) -> None:
     folder = site({"a.html": anchors("https://example.org/x#y", "b.html"), "b.html": ""})
     inside, outside = ("a.html", "b.html"), ("a.html", "https://example.org/x")
     assert read(folder, keep_external=True)[0] == {inside, outside}
     assert read(folder)[0] == {inside}
 
 
-def test_navigation_can_be_left_out(site: MakeFolder) -> None:
-    """What stands in its elements, beside main, or on nearly all of ten pages or more."""
+def test_links_main_excludes_navigation(site: MakeFolder) -> None:
+    """Navigation elements, links outside of main, and links on nearly all of ten or more pages."""
     pages = {
         f"{i}.html": f"<header>{anchors('nav.html')}</header><div>{anchors('all.html')}"
         f"<article><header>{anchors(f'{i + 1}.html')}</header></article></div>"
@@ -225,8 +225,8 @@ def test_navigation_can_be_left_out(site: MakeFolder) -> None:
     assert found - {(f"{i}.html", f"{i + 1}.html") for i in range(12)} == {
         (f"{i}.html", "all.html") for i in range(1, 12)
     }
-    for gone in ("beside", "nav", "12"):
-        (folder / f"{gone}.html").unlink()
+    for name in ("beside", "nav", "12"):
+        (folder / f"{name}.html").unlink()
     (folder / "all.html").write_text(anchors("all.html"))
     found, source = read(folder, links="main")
     assert found == {(f"{i}.html", f"{i + 1}.html") for i in range(11)}
@@ -239,7 +239,7 @@ def test_navigation_can_be_left_out(site: MakeFolder) -> None:
         read(folder, links="some")
 
 
-def test_broken_links_are_reported(site: MakeFolder, capsys: pytest.CaptureFixture[str]) -> None:
+def test_report_lists_broken_links(site: MakeFolder, capsys: pytest.CaptureFixture[str]) -> None:
     folder = site({"a.html": anchors("no\tne.html#x", "http://[", "a.html"), "b.html": "\0\1\2"})
     report = folder.with_name("broken.tsv")
     out = str(folder.with_name("g"))
@@ -250,7 +250,7 @@ def test_broken_links_are_reported(site: MakeFolder, capsys: pytest.CaptureFixtu
     )
     assert report.read_text() == (
         "page\twhat\twritten\tleads to\n"
-        "b.html\tbinary file called HTML\t\t\n"
+        "b.html\tHTML file with binary content\t\t\n"
         "a.html\tmalformed\thttp://[\t\n"
         "a.html\tbroken\tno ne.html#x\tnone.html\n"
     )
@@ -262,8 +262,8 @@ def test_broken_links_are_reported(site: MakeFolder, capsys: pytest.CaptureFixtu
     assert rows[0] == "page,what,written,leads to"
 
 
-def test_nothing_outside_of_the_folder_is_read(site: MakeFolder) -> None:
-    """Neither by ``..``, encoded or not, nor by links of the file system, or by circles of them."""
+def test_html_reads_nothing_outside_folder(site: MakeFolder) -> None:
+    """Neither by ``..``, encoded or not, nor by symlinks or cycles of them."""
     folder = site(
         {
             "a.html": anchors(
@@ -291,36 +291,38 @@ def test_nothing_outside_of_the_folder_is_read(site: MakeFolder) -> None:
     assert source["left_out"] == {
         "symbolic link to a target outside the folder": 1,
         "broken symbolic link": 2,
-        "no file": 1,
+        "special file": 1,
     }
     assert source["pages"] == 3
     assert source["others"]["broken"] == 4
 
 
-def test_vanishing_pages_are_left_out(site: MakeFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_html_skips_vanishing_pages(site: MakeFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = site({"a.html": anchors("b.html", "c.html"), "b.html": "", "c.html": ""})
-    real = Site.read
+    original = Site.read
 
-    def gone(self: Site, path: str, most: int) -> bytes:
+    def read_after_unlink(self: Site, path: str, limit: int) -> bytes:
         if path == "b.html":
             (folder / path).unlink(missing_ok=True)
-        return real(self, path, most)
+        return original(self, path, limit)
 
-    monkeypatch.setattr(Site, "read", gone)
+    monkeypatch.setattr(Site, "read", read_after_unlink)
     found, source = read(folder)
     assert found == {("a.html", "c.html")}
-    assert source["left_out"] == {"gone while it was read": 1}
+    assert source["left_out"] == {"page that no longer exists": 1}
     assert source["others"] == {"broken": 1}
     (folder / "d.html").write_text("")
-    swapped = Site(folder)
+    replaced = Site(folder)
     (folder / "d.html").unlink()
     (folder / "d.html").symlink_to("/etc/hostname")
     with pytest.raises(OSError, match="symbolic links"):
-        real(swapped, "d.html", 10)
+        original(replaced, "d.html", 10)
 
 
-def test_parser_deaths(site: MakeFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A parser that dies of a word, and sleeps at another, in the place of lexbor."""
+def test_html_skips_pages_that_crash_or_hang_parser(
+    site: MakeFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A parser that crashes or sleeps at certain words replaces lexbor."""
     script = tmp_path / "parser.py"
     body = (
         Path(html_page.__file__)
@@ -334,14 +336,14 @@ def test_parser_deaths(site: MakeFolder, monkeypatch: pytest.MonkeyPatch, tmp_pa
     script.write_text(body)
     monkeypatch.setattr(html_pages, "_SCRIPT", str(script))
     monkeypatch.setattr(html_pages, "_PATIENCE", 1.0)
-    real, at = html_pages._Parser.parse, threading.local()
+    original, current = html_pages._Parser.parse, threading.local()
 
     def parse(self: Any, page: HtmlPage) -> Any:
-        at.page = page
-        return real(self, page)
+        current.page = page
+        return original(self, page)
 
-    class Patient:
-        """Not with pages that sleep; parsers of others may take their time to begin."""
+    class FakePoll:
+        """Times out at once for pages that sleep; other parsers may start slowly."""
 
         def __init__(self) -> None:
             self._poll = select.poll()
@@ -349,11 +351,11 @@ def test_parser_deaths(site: MakeFolder, monkeypatch: pytest.MonkeyPatch, tmp_pa
 
         def poll(self, milliseconds: float) -> Any:
             assert milliseconds == 1000
-            return self._poll.poll(0 if b"SLEEP" in at.page.content else 60_000)
+            return self._poll.poll(0 if b"SLEEP" in current.page.content else 60_000)
 
     monkeypatch.setattr(html_pages._Parser, "parse", parse)
-    patient = SimpleNamespace(poll=Patient, POLLIN=select.POLLIN)
-    monkeypatch.setattr(html_pages, "select", patient)
+    fake_select = SimpleNamespace(poll=FakePoll, POLLIN=select.POLLIN)
+    monkeypatch.setattr(html_pages, "select", fake_select)
     folder = site(
         {
             f"{i}.html": anchors(f"{i + 1}.html") + text
@@ -370,22 +372,22 @@ def test_parser_deaths(site: MakeFolder, monkeypatch: pytest.MonkeyPatch, tmp_pa
         assert (source["pages"], source["others"]) == (4, {"broken": 1})
 
 
-def test_threads_change_nothing_and_no_process_is_left(site: MakeFolder) -> None:
+def test_html_threads_keep_digest_and_end_parsers(site: MakeFolder) -> None:
     folder = site({f"{i}.html": anchors(f"{i * 7 % 50}.html", "0.html") for i in range(50)})
     digests = {graph_of(folder, threads=threads).digest for threads in (1, 2, 5)}
     assert len(digests) == 1
     with Pages(2, "a test") as pages:
-        wanted = [HtmlPage(i, f"http://x.org/{i}", b"<title>%d</title>" % i) for i in range(40)]
-        found = list(pages.parsed(wanted))
+        unparsed = [HtmlPage(i, f"http://x.org/{i}", b"<title>%d</title>" % i) for i in range(40)]
+        parsed = list(pages.parsed(unparsed))
         processes = [p._process for p in pages._parsers if p._process is not None]
-    assert [(p.key, p.found and p.found["title"]) for p in found] == [
+    assert [(p.key, p.found and p.found["title"]) for p in parsed] == [
         (i, str(i)) for i in range(40)
     ]
     assert processes
     assert all(process.poll() is not None for process in processes)
 
 
-def test_what_is_a_page_is_told_by_its_name_or_its_beginning(site: MakeFolder) -> None:
+def test_html_detects_pages_by_name_or_content(site: MakeFolder) -> None:
     folder = site(
         {
             "a.HTM": anchors(
@@ -393,7 +395,7 @@ def test_what_is_a_page_is_told_by_its_name_or_its_beginning(site: MakeFolder) -
             ),
             "b": "<!DOCTYPE html><html><title>B</title></html>",
             "c.php": "<html><body></body></html>",
-            "c.php?n=2": "<html><body></body></html>",  # as wget saves pages of queries
+            "c.php?n=2": "<html><body></body></html>",  # as wget saves pages with queries
             "c.php?n=3.html": "<p>",
             "d.txt": "<html></html>",
             "e": "no page",
@@ -406,7 +408,7 @@ def test_what_is_a_page_is_told_by_its_name_or_its_beginning(site: MakeFolder) -
     assert list(graph_of(folder).names) == ["a.HTM", *pages, "f.xhtml"]
 
 
-def test_titles_are_kept(site: MakeFolder) -> None:
+def test_html_stores_titles(site: MakeFolder) -> None:
     folder = site(
         {
             "a.html": "<title> Käse\n &amp; Brot</title>" + anchors("b.html"),
@@ -417,13 +419,13 @@ def test_titles_are_kept(site: MakeFolder) -> None:
     assert titles_of(graph_of(folder)) == ["Käse & Brot", None]
 
 
-def test_pages_called_as_numbers_are_text(site: MakeFolder) -> None:
+def test_html_treats_numeric_page_names_as_text(site: MakeFolder) -> None:
     page = "<!DOCTYPE html><html><a href='{}'>x</a></html>"
     folder = site({"1": page.format("2"), "2": page.format("1"), "index.html": ""})
     assert read(folder)[0] == {("1", "2"), ("2", "1")}
 
 
-def test_a_folder_is_a_site_if_it_holds_more_pages_than_tables(site: MakeFolder) -> None:
+def test_folder_kind_is_site_if_pages_outnumber_tables(site: MakeFolder) -> None:
     folder = site({"a.html": anchors("a.html"), "b.html": "", "data.csv": "x,y\n"})
     assert graph_of(folder).nodes == 2
     folder = site({"more.tsv": "a\tb\n", "most.tsv.gz": "a\tb\n"})
@@ -434,7 +436,7 @@ def test_a_folder_is_a_site_if_it_holds_more_pages_than_tables(site: MakeFolder)
     assert graph_of(folder).nodes == 3
 
 
-def test_what_is_no_site_is_refused(site: MakeFolder) -> None:
+def test_html_refuses_invalid_sites(site: MakeFolder) -> None:
     folder = site({"a.html": anchors("a.html"), "b\nc.html": ""})
     with pytest.raises(
         UnrecognizedInput, match=r"a\.html is an HTML page, which .* pass their folder"
@@ -456,66 +458,71 @@ def test_what_is_no_site_is_refused(site: MakeFolder) -> None:
         graph_of(folder)
 
 
-def test_missing_library_is_named(site: MakeFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_html_names_extra_if_selectolax_is_missing(
+    site: MakeFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "selectolax", None)
     with pytest.raises(UsageError, match=r"needs selectolax, .*: pip install .*\[html\]'"):
         graph_of(site({"a.html": anchors("a.html")}))
     assert nothing_left(Path(site({})).parent)
 
 
-def test_links_count_as_often_as_they_stand(site: MakeFolder) -> None:
+def test_count_duplicates_counts_repeated_links(site: MakeFolder) -> None:
     folder = site({"a.html": anchors("b.html", "b.html#x", "c.html"), "b.html": "", "c.html": ""})
     weights = graph_of(folder, count_duplicates=True).in_weights
     assert weights is not None
     assert weights.tolist() == [2, 1]
 
 
-def test_a_page_is_asked_for_by_its_path(
+def test_related_accepts_page_paths(
     site: MakeFolder, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As shells complete it, from where one is, or from the folder; a folder is its index page."""
+    """Relative to the current or the site folder; a folder means its index page."""
     pages = {f"guide/{i}.html": anchors("index.html", "a.html") for i in range(4)}
     folder = site(pages | {"guide/index.html": "", "guide/a.html": "", "index.html": "", "a": "x"})
 
-    def answer(*verb: str) -> str:
-        code = main([*verb, "--format", "json"])
-        found = capsys.readouterr()
-        assert code == 0, found.err
-        return found.out
+    def run(*command: str) -> str:
+        code = main([*command, "--format", "json"])
+        captured = capsys.readouterr()
+        assert code == 0, captured.err
+        return captured.out
 
-    wanted = answer("related", str(folder), "guide/a.html")
-    assert '"guide/index.html"' in wanted
-    assert answer("related", str(folder), str(folder / "guide" / "a.html")) == wanted
+    expected = run("related", str(folder), "guide/a.html")
+    assert '"guide/index.html"' in expected
+    assert run("related", str(folder), str(folder / "guide" / "a.html")) == expected
     monkeypatch.chdir(folder.parent)
-    assert answer("related", "site", "site/guide/a.html") == wanted
-    assert answer("related", "site", "./guide/a.html") == wanted
+    assert run("related", "site", "site/guide/a.html") == expected
+    assert run("related", "site", "./guide/a.html") == expected
     monkeypatch.chdir(folder / "guide")
-    assert answer("related", "..", "./a.html") == wanted
-    pair = answer("similarity", str(folder), "guide/index.html", "guide/a.html")
-    assert answer("similarity", "..", ".", "a.html") == pair
-    assert answer("similarity", "..", "guide/", "../guide/a.html") == pair
-    why = answer("why", str(folder), "guide/index.html", "guide/a.html")
-    assert answer("why", "..", ".", "a.html") == why
-    for no_page in ("../a", "../../site.none", "../none.html", "/etc/passwd"):
-        assert main(["related", "..", no_page]) == 2
-        assert f"{no_page}" in capsys.readouterr().err
+    assert run("related", "..", "./a.html") == expected
+    pair = run("similarity", str(folder), "guide/index.html", "guide/a.html")
+    assert run("similarity", "..", ".", "a.html") == pair
+    assert run("similarity", "..", "guide/", "../guide/a.html") == pair
+    why = run("why", str(folder), "guide/index.html", "guide/a.html")
+    assert run("why", "..", ".", "a.html") == why
+    for missing in ("../a", "../../site.none", "../none.html", "/etc/passwd"):
+        assert main(["related", "..", missing]) == 2
+        assert f"{missing}" in capsys.readouterr().err
 
 
 @pytest.mark.process
-def test_an_interruption_ends_the_parsers(site: MakeFolder, tmp_path: Path) -> None:
-    """As Ctrl-C does; what is left of them would be seen by the pipe that they hold open."""
+def test_html_interrupt_ends_parsers(site: MakeFolder, tmp_path: Path) -> None:
+    """On Ctrl-C; a surviving parser would keep the pipe open, and the read would time out."""
     folder = site({f"{i}.html": anchors(*(f"{j}.html" for j in range(400))) for i in range(400)})
     code = (
         "import sys, cocite\n"
-        "def told(stage, done, total):\n"
+        "def progress(stage, done, total):\n"
         "    if stage.startswith('parsing') and done == 20:\n"
         "        print('now', flush=True)\n"
         f"output = {str(tmp_path / 'out.graph')!r}\n"
-        f"cocite.ingest({str(folder)!r}, output, progress=told, threads=2)\n"
+        f"cocite.ingest({str(folder)!r}, output, progress=progress, threads=2)\n"
     )
-    paths = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
     with subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=paths
+        [sys.executable, "-c", code],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment,
     ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == b"now\n"
@@ -525,7 +532,7 @@ def test_an_interruption_ends_the_parsers(site: MakeFolder, tmp_path: Path) -> N
     assert nothing_left(tmp_path)
 
 
-def test_unreadable_folder_is_named(site: MakeFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_site_reports_unreadable_folder(site: MakeFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = site({"a.html": "", "b/c.html": ""})
 
     def refused(path: Any) -> Any:
@@ -534,13 +541,13 @@ def test_unreadable_folder_is_named(site: MakeFolder, monkeypatch: pytest.Monkey
         return scan(path)
 
     scan = os.scandir
-    with monkeypatch.context() as patched:  # what clears up behind a test lists folders, too
+    with monkeypatch.context() as patched:  # pytest's cleanup also lists folders
         patched.setattr("cocite.io.readers.html.site.os.scandir", refused)
         with pytest.raises(InputError, match="b cannot be read: Permission denied"):
             Site(folder)
 
 
-def test_a_long_base_is_not_in_every_link(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_links_of_limits_url_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     url = "http://site.example/a/"
     long = "x" * html_page._LONGEST_URL
     page = f"<base href='/{long}/'><a href=b>b</a><a href='/{long}'>c</a>"

@@ -1,4 +1,4 @@
-"""A folder of source code: files link to those that they import."""
+"""A folder of source code: files link to the files that they import."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import cocite
 from cocite.cli.main import main
 from cocite.errors import CociteError, InputError
-from tests.io.plain import links, nothing_left, titles_of, written
+from tests.io.plain import links, nothing_left, titles_of, write_files
 
 SOURCE = Path(__file__).parents[2] / "src"
 FILES = {
@@ -31,7 +31,7 @@ FILES = {
     "env/lib.py": "import app\n",
     "node_modules/a.py": "import app\n",
 }
-WANTED = [
+EXPECTED = [
     "src/app/__init__.py>src/app/main.py",
     "src/app/main.py>src/app/db.py",
     "src/app/main.py>src/app/web/__init__.py",
@@ -48,68 +48,68 @@ WANTED = [
 ENDS = (".py", "/__init__.py")
 
 
-def shown(graph: cocite.Graph) -> list[str]:
+def link_lines(graph: cocite.Graph) -> list[str]:
     return sorted(f"{a}>{b}" for a, b in links(graph))
 
 
-def test_files_link_to_what_they_import(tmp_path: Path) -> None:
-    folder = written(tmp_path / "p", FILES)
+def test_code_links_files_to_imports(tmp_path: Path) -> None:
+    folder = write_files(tmp_path / "p", FILES)
     (folder / "away.py").symlink_to(SOURCE / "cocite" / "errors.py")
     graph = cocite.ingest(folder, tmp_path / "g")
-    assert shown(graph) == sorted(WANTED)
+    assert link_lines(graph) == sorted(EXPECTED)
     assert "tools/random.py" in graph.names
     assert "away.py" not in graph.names
     titles = dict(zip(graph.names, titles_of(graph), strict=True))
     assert titles["src/app/web/page.py"] == "app.web.page"
     assert titles["src/app/__init__.py"] == "app"
-    outside = cocite.ingest(folder, tmp_path / "h", keep_external=True)
-    more = {"src/app/main.py>json", "src/app/main.py>os", "src/app/db.py>typing"}
-    more |= {"src/app/web/page.py>numpy", "tests/test_app.py>random"}
-    assert shown(outside) == sorted({*WANTED} | more)
+    external = cocite.ingest(folder, tmp_path / "h", keep_external=True)
+    added = {"src/app/main.py>json", "src/app/main.py>os", "src/app/db.py>typing"}
+    added |= {"src/app/web/page.py>numpy", "tests/test_app.py>random"}
+    assert link_lines(external) == sorted({*EXPECTED} | added)
 
 
-def test_related_answers_for_a_file_of_the_folder_it_is_in(
+def test_related_accepts_source_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(written(tmp_path / "p", FILES))
+    monkeypatch.chdir(write_files(tmp_path / "p", FILES))
     assert main(["related", ".", "src/app/main.py", "-k", "2", "--no-cache"]) == 0
     assert "src/app/" in capsys.readouterr().out
 
 
-def test_imports_of_our_own_source_are_those_that_a_pattern_finds(tmp_path: Path) -> None:
+def test_code_matches_regex_on_cocite_source(tmp_path: Path) -> None:
     files = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")}
-    wanted = set()
+    expected = set()
     for file in files:
         text = re.sub("#.*", "", (SOURCE / file).read_text())
-        plain = re.findall(r"^ *import (cocite[\w.]*)$", text, re.M)
-        wanted |= {(file, f"{name.replace('.', '/')}/__init__.py") for name in plain}
+        modules = re.findall(r"^ *import (cocite[\w.]*)$", text, re.M)
+        expected |= {(file, f"{name.replace('.', '/')}/__init__.py") for name in modules}
         for base, names in re.findall(
             r"^\s*from (cocite[\w.]*) import (\([^)]*\)|[^\n]*)", text, re.M
         ):
             for name in re.findall(r"(\w+|\*)(?: as \w+)?", names):
-                place = base.replace(".", "/")
-                tried = [f"{p}{end}" for p in (f"{place}/{name}", place) for end in ENDS]
-                found = next((path for path in tried if path in files), file)
-                wanted |= {(file, found)} if found != file else set()
-    assert set(links(cocite.ingest(SOURCE, tmp_path / "g"))) == wanted
+                folder = base.replace(".", "/")
+                candidates = [f"{p}{end}" for p in (f"{folder}/{name}", folder) for end in ENDS]
+                target = next((path for path in candidates if path in files), file)
+                expected |= {(file, target)} if target != file else set()
+    assert set(links(cocite.ingest(SOURCE, tmp_path / "g"))) == expected
 
 
-def test_workspaces_link_to_those_that_they_need(tmp_path: Path) -> None:
+def test_code_links_npm_workspaces(tmp_path: Path) -> None:
     files = {
         "package.json": json.dumps({"workspaces": {"packages": ["packages/*", "../x", "!no"]}}),
         "packages/a/package.json": json.dumps({"name": "@me/a", "dependencies": {"@me/b": "*"}}),
         "packages/b/package.json": json.dumps({"name": "@me/b", "devDependencies": {"jest": "1"}}),
         "packages/c/package.json": json.dumps({"peerDependencies": {"@me/a": "1"}}),
     }
-    graph = cocite.ingest(written(tmp_path / "p", files), tmp_path / "g")
-    assert shown(graph) == ["@me/a>@me/b", "c>@me/a"]
-    written(tmp_path / "p", {"packages/c/package.json": "{"})
+    graph = cocite.ingest(write_files(tmp_path / "p", files), tmp_path / "g")
+    assert link_lines(graph) == ["@me/a>@me/b", "c>@me/a"]
+    write_files(tmp_path / "p", {"packages/c/package.json": "{"})
     with pytest.raises(InputError, match=r"packages/c/package\.json cannot be read: "):
         cocite.ingest(tmp_path / "p", tmp_path / "out.graph")
     assert nothing_left(tmp_path)
 
 
-def test_workspaces_of_pnpm_link_to_those_that_they_need(tmp_path: Path) -> None:
+def test_code_links_pnpm_workspaces(tmp_path: Path) -> None:
     pytest.importorskip("yaml", reason="PyYAML is not installed")
     files = {
         "package.json": "{}",
@@ -117,22 +117,22 @@ def test_workspaces_of_pnpm_link_to_those_that_they_need(tmp_path: Path) -> None
         "packages/a/package.json": json.dumps({"name": "a", "dependencies": {"b": "workspace:*"}}),
         "packages/b/package.json": json.dumps({"name": "b"}),
     }
-    graph = cocite.ingest(written(tmp_path / "p", files), tmp_path / "g")
-    assert shown(graph) == ["a>b"]
-    written(tmp_path / "p", {"pnpm-workspace.yaml": "packages: ["})
+    graph = cocite.ingest(write_files(tmp_path / "p", files), tmp_path / "g")
+    assert link_lines(graph) == ["a>b"]
+    write_files(tmp_path / "p", {"pnpm-workspace.yaml": "packages: ["})
     with pytest.raises(InputError, match=r"pnpm-workspace\.yaml cannot be read: "):
         cocite.ingest(tmp_path / "p", tmp_path / "out.graph", input_format="code")
 
 
-def test_a_file_that_is_no_python_is_named_or_left_out(tmp_path: Path) -> None:
-    folder = written(tmp_path / "p", FILES | {"src/app/old.py": "x = 1\nprint 'x'\n"})
+def test_code_reports_or_skips_invalid_python(tmp_path: Path) -> None:
+    folder = write_files(tmp_path / "p", FILES | {"src/app/old.py": "x = 1\nprint 'x'\n"})
     with pytest.raises(InputError, match=r"p:4: src/app/old\.py:2 cannot be parsed as Python: "):
         cocite.ingest(folder, tmp_path / "out.graph")
     assert nothing_left(tmp_path)
     graph = cocite.ingest(folder, tmp_path / "g", bad_rows="few")
-    assert shown(graph) == sorted(WANTED)
+    assert link_lines(graph) == sorted(EXPECTED)
     assert graph.info().bad_rows == 1
-    written(folder, {"src/app/old.py": "x\n" * 200_000})
+    write_files(folder, {"src/app/old.py": "x\n" * 200_000})
     with pytest.raises(InputError, match=r"old\.py:1 cannot be parsed as Python: 'more than 390,"):
         cocite.ingest(folder, tmp_path / "out.graph", memory="400MB")
 
@@ -142,8 +142,8 @@ PIECES = st.sampled_from([*("import ", "from ", " as ", "a", "b", "..", "é", "\
 
 @settings(max_examples=30)
 @given(st.lists(PIECES, max_size=20).map("".join) | st.binary(max_size=30).map(os.fsdecode))
-def test_any_text_in_a_file_makes_links_within_the_folder(tmp_path: Path, text: str) -> None:
-    folder = written(tmp_path / "p", {"a.py": "import b\n", "b.py": "", "c/d.py": "import a\n"})
+def test_code_survives_random_text(tmp_path: Path, text: str) -> None:
+    folder = write_files(tmp_path / "p", {"a.py": "import b\n", "b.py": "", "c/d.py": "import a\n"})
     (folder / "e.py").write_bytes(os.fsencode(text))
     try:
         graph = cocite.ingest(folder, tmp_path / "g", bad_rows="few", overwrite=True)

@@ -1,4 +1,4 @@
-"""Text that is as it should be: every dialect gives the same links."""
+"""Well-formed text: every dialect gives the same links."""
 
 import bz2
 import fcntl
@@ -49,12 +49,14 @@ AB = [("a", "b"), ("c", "d")]
         ("x\ty\na\tb\nc\td\n", {"header": "yes"}),
     ],
 )
-def test_dialects_give_equal_links(tmp_path: Path, content: str, options: dict[str, Any]) -> None:
+def test_text_dialects_give_equal_links(
+    tmp_path: Path, content: str, options: dict[str, Any]
+) -> None:
     assert links(read(tmp_path, content, **options)) == AB
 
 
 @pytest.mark.parametrize(
-    ("columns", "wanted"),
+    ("columns", "expected"),
     [
         ((), [("1", "2")]),
         ((2, 3), [("2", "a")]),
@@ -63,20 +65,20 @@ def test_dialects_give_equal_links(tmp_path: Path, content: str, options: dict[s
     ],
 )
 def test_columns_are_chosen_by_title_or_number(
-    tmp_path: Path, columns: tuple[str | int, ...], wanted: list[tuple[str, str]]
+    tmp_path: Path, columns: tuple[str | int, ...], expected: list[tuple[str, str]]
 ) -> None:
     graph = read(tmp_path, "from,to,page\n1,2,a\n", columns=columns)
-    assert links(graph) == wanted
+    assert links(graph) == expected
 
 
-def test_integers_below_titles_that_are_none_make_a_header(tmp_path: Path) -> None:
+def test_header_is_guessed_above_integers(tmp_path: Path) -> None:
     assert links(read(tmp_path, "x,y\n1,2\n")) == [("1", "2")]
     assert links(read(tmp_path, "x,y\n1,2\n", header="no")) == [("1", "2"), ("x", "y")]
     assert links(read(tmp_path, "from,to\na,b\n", header="no")) == [("a", "b"), ("from", "to")]
 
 
 @pytest.mark.parametrize(
-    ("content", "wanted"),
+    ("content", "expected"),
     [
         ('"a,b","c"\n', [("a,b", "c")]),
         ('"a ""b""",c\n', [('a "b"', "c")]),
@@ -85,8 +87,8 @@ def test_integers_below_titles_that_are_none_make_a_header(tmp_path: Path) -> No
         ('" a",b\n', [("a", "b")]),
     ],
 )
-def test_csv_quotes_are_undone(tmp_path: Path, content: str, wanted: list[Any]) -> None:
-    assert links(read(tmp_path, content, "links.csv", header="no")) == wanted
+def test_csv_unquotes_fields(tmp_path: Path, content: str, expected: list[Any]) -> None:
+    assert links(read(tmp_path, content, "links.csv", header="no")) == expected
 
 
 @pytest.mark.parametrize(
@@ -102,24 +104,24 @@ def test_csv_quotes_are_undone(tmp_path: Path, content: str, wanted: list[Any]) 
         ("e\u0301", "\u00e9"),
     ],
 )
-def test_titles_are_kept_as_they_stand(tmp_path: Path, row: tuple[str, str]) -> None:
+def test_text_keeps_names_verbatim(tmp_path: Path, row: tuple[str, str]) -> None:
     graph = read(tmp_path, "#c\n" + "\t".join(row) + "\n", header="no")
     assert links(graph) == [row]
 
 
 @pytest.mark.parametrize("file", ["links.tsv", "links.gz", "links.zst"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd.compress, bz2.compress, lzma.compress])
-def test_compression_is_known_by_content(tmp_path: Path, file: str, pack: Any) -> None:
+def test_compression_is_detected_by_content(tmp_path: Path, file: str, pack: Any) -> None:
     assert links(read(tmp_path, pack(b"a\tb\nc\td\n"), file)) == AB
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bz2.compress, lzma.compress])
-def test_joined_members_are_all_read(tmp_path: Path, pack: Any) -> None:
+def test_compression_reads_concatenated_members(tmp_path: Path, pack: Any) -> None:
     packed = pack(b"a\tb\nc\t") + pack(b"d\n")
     assert links(read(tmp_path, packed)) == AB
 
 
-def test_files_and_globs_are_read_together(tmp_path: Path) -> None:
+def test_ingest_combines_files_and_globs(tmp_path: Path) -> None:
     (tmp_path / "x1.tsv").write_text("a\tb\n")
     (tmp_path / "x2.csv").write_text("source,target\nc,d\n")
     (tmp_path / "y[1].tsv").write_text("a\tb\n")
@@ -131,20 +133,20 @@ def test_files_and_globs_are_read_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
-def test_a_pipe_is_read_once_and_whole(tmp_path: Path, pack: Any) -> None:
-    """Longer than what is looked at, and its first bytes come one by one."""
+def test_ingest_reads_whole_pipe(tmp_path: Path, pack: Any) -> None:
+    """Longer than the sample, and with the first bytes one at a time."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     packed = pack(b"a\tb\n" * 50_000 + b"c\td\n")
 
-    def drained(pipe: int) -> bool:
+    def is_drained(pipe: int) -> bool:
         return fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)) == bytes(4)
 
     def write() -> None:
         with pipe.open("wb", buffering=0) as out:
             for byte in packed[:20]:
                 out.write(bytes([byte]))
-                wait_for(partial(drained, out.fileno()))
+                wait_for(partial(is_drained, out.fileno()))
             out.write(packed[20:])
 
     writer = threading.Thread(target=write)
@@ -156,7 +158,7 @@ def test_a_pipe_is_read_once_and_whole(tmp_path: Path, pack: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "what"),
+    ("content", "problem"),
     [
         ("", "is empty"),
         ("\n\n", "is empty"),
@@ -165,15 +167,15 @@ def test_a_pipe_is_read_once_and_whole(tmp_path: Path, pack: Any) -> None:
         ("# a\n# b\nsource,target\n", "has only 2 comment lines and 1 header row"),
     ],
 )
-def test_an_input_without_links_is_an_error(tmp_path: Path, content: str, what: str) -> None:
+def test_ingest_refuses_input_without_links(tmp_path: Path, content: str, problem: str) -> None:
     error = refused(tmp_path, UnrecognizedInput, content)
     file = tmp_path / "links.tsv"
-    assert str(error) == (f"there are no links: {file} {what}. Pass files with one link per row")
+    assert str(error) == (f"there are no links: {file} {problem}. Pass files with one link per row")
     assert nothing_left(tmp_path)
 
 
-def test_one_part_of_several_may_be_empty(tmp_path: Path) -> None:
-    """As what a cluster writes; and so may all links be, where nodes are named."""
+def test_ingest_accepts_empty_part(tmp_path: Path) -> None:
+    """As clusters write them; with a file of nodes, there may be no links at all."""
     (tmp_path / "part-0").write_text("")
     (tmp_path / "part-1").write_text("a\tb\n")
     assert links(cocite.ingest(tmp_path / "part-*", tmp_path / "g")) == [("a", "b")]
@@ -182,14 +184,14 @@ def test_one_part_of_several_may_be_empty(tmp_path: Path) -> None:
     assert (graph.nodes, graph.edges) == (2, 0)
 
 
-def test_what_was_decided_is_reported(tmp_path: Path) -> None:
+def test_read_as_describes_guesses(tmp_path: Path) -> None:
     graph = read(tmp_path, "# c\nid,from,to\n\n1,2,3\n", columns=("from", "to"))
-    found = source_of(graph)
-    assert found["read_as"] == (
+    source = source_of(graph)
+    assert source["read_as"] == (
         "links.tsv: comma-separated, a header, 1 comment line, 3 columns, with links from column "
         "2 to column 3"
     )
-    assert (found["rows"], found["comments"], found["blank_lines"]) == (1, 1, 1)
+    assert (source["rows"], source["comments"], source["blank_lines"]) == (1, 1, 1)
 
 
 NAME = st.text(st.sampled_from('ab é"7'), min_size=1, max_size=6).filter(
@@ -207,34 +209,34 @@ LINE = st.one_of(
     st.booleans(),
     st.integers(2, 9),
 )
-def test_cutting_into_pieces_changes_nothing(
+def test_text_is_independent_of_piece_size(
     tmp_path: Path, lines: list[tuple[str, str]], ended: bool, piece: int
 ) -> None:
     content = "a\tb\n" + "".join(line + end for line, end in lines) + "c\td" * (not ended)
     options: dict[str, Any] = {"delimiter": "tab", "header": "no", "bad_rows": "all"}
     with pytest.MonkeyPatch.context() as patch:
-        # The look at the head is at a piece: keep it away from the cuts.
+        # The first piece decides the columns: fix them, whatever its size.
         patch.setattr(reader.Cleaner, "_choose_columns", _two_columns)
         whole = read(tmp_path, content, **options)
-        before = links(whole), whole.store.facts
+        expected = links(whole), whole.store.facts
         patch.setattr(reader, "_PIECE", piece)
         cut = read(tmp_path, content, **options)
-        assert (links(cut), cut.store.facts) == before
+        assert (links(cut), cut.store.facts) == expected
 
 
 def _two_columns(cleaner: reader.Cleaner, first: list[str], ends: object) -> None:
     cleaner.found.columns, cleaner.found.taken = 2, (0, 1)
 
 
-def test_a_file_of_nodes_is_one_name_a_line_blanks_and_all(tmp_path: Path) -> None:
-    """Two words a line are one name, and a first line `page` is a node, not a title."""
+def test_nodes_file_has_one_name_per_line(tmp_path: Path) -> None:
+    """Names may contain blanks, and a first line `page` is not a header."""
     (tmp_path / "l.tsv").write_text("a\tb\n")
     (tmp_path / "n.txt").write_text("page\nNew York\nLos Angeles, CA\n")
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", nodes=tmp_path / "n.txt")
     assert list(graph.names) == ["Los Angeles, CA", "New York", "a", "b", "page"]
 
 
-def test_a_table_of_nodes_gives_its_first_column(tmp_path: Path) -> None:
+def test_nodes_table_uses_first_column(tmp_path: Path) -> None:
     (tmp_path / "l.tsv").write_text("1\t2\n")
     (tmp_path / "n.csv").write_text("id,label\n7,seven\n8,eight\n")
     graph = cocite.ingest(tmp_path / "l.tsv", tmp_path / "g", nodes=tmp_path / "n.csv")

@@ -1,4 +1,4 @@
-"""JSON lines and lists of links, by the rules of tables."""
+"""JSON lines and lists of links, with the same options as tables."""
 
 import gzip
 import json
@@ -19,7 +19,7 @@ def lines(values: list[Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("content", "options", "wanted"),
+    ("content", "options", "expected"),
     [
         (lines(OBJECTS), {}, "a>b b>7"),
         ("\ufeff\n" + lines(OBJECTS).replace("\n", "\r\n\n"), {}, "a>b b>7"),
@@ -33,20 +33,22 @@ def lines(values: list[Any]) -> str:
         (lines([["\u00e9", "\ud83d\ude00"]] * 2), {}, "\u00e9>\U0001f600"),
     ],
 )
-def test_finds_links(tmp_path: Path, content: str, options: dict[str, Any], wanted: str) -> None:
+def test_json_lines_finds_links(
+    tmp_path: Path, content: str, options: dict[str, Any], expected: str
+) -> None:
     graph = read(tmp_path, content, **options)
-    assert sorted(f"{a}>{b}" for a, b in links(graph)) == sorted(wanted.split())
+    assert sorted(f"{a}>{b}" for a, b in links(graph)) == sorted(expected.split())
 
 
-def test_weights_are_members_too(tmp_path: Path) -> None:
+def test_json_lines_reads_weight_column(tmp_path: Path) -> None:
     graph = read(tmp_path, lines(OBJECTS), weight_column="n")
     assert weights_of(graph) == {("a", "b"): 2, ("b", "7"): 0.5}
-    wanted = "links.tsv: JSON lines, links from 'source' to 'target', with the weight 'n'"
-    assert source_of(graph)["read_as"] == wanted
+    expected = "links.tsv: JSON lines, links from 'source' to 'target', with the weight 'n'"
+    assert source_of(graph)["read_as"] == expected
 
 
 @pytest.mark.parametrize(
-    ("bad", "what"),
+    ("bad", "problem"),
     [
         ('{"source": "a"', "not a JSON value"),
         ('{"source": "a"}', "no text or whole number as 'source' or 'target'"),
@@ -61,17 +63,17 @@ def test_weights_are_members_too(tmp_path: Path) -> None:
         ("[" * 9000, "not a JSON value"),
     ],
 )
-def test_a_bad_line_is_named_or_left_out(tmp_path: Path, bad: str, what: str) -> None:
+def test_json_lines_reports_or_skips_bad_line(tmp_path: Path, bad: str, problem: str) -> None:
     content = lines(OBJECTS) + "\n" + bad + "\n" + lines(OBJECTS[:1])
     error = refused(tmp_path, MalformedRow, content)
-    assert str(error).startswith(f"{tmp_path}/links.tsv:4: {what}")
+    assert str(error).startswith(f"{tmp_path}/links.tsv:4: {problem}")
     graph = read(tmp_path, content, bad_rows="few")
     assert (graph.edges, graph.info().rows, graph.info().bad_rows) == (2, 3, 1)
     (example,) = graph.store.facts["sources"][0]["examples"]
-    assert example.startswith(f"line 4: {what}")
+    assert example.startswith(f"line 4: {problem}")
 
 
-def test_what_is_not_clear_is_asked(tmp_path: Path) -> None:
+def test_json_lines_refuses_ambiguous_members(tmp_path: Path) -> None:
     content = lines([{"a": "x", "b": "y", "c": "z"}] * 2)
     with pytest.raises(
         UnrecognizedInput, match="objects with 'a', 'b', 'c'; it is unclear which are source"
@@ -98,7 +100,7 @@ def test_what_is_not_clear_is_asked(tmp_path: Path) -> None:
         ("l", '{"page": "a", "link_to": 7, "target": "b", "source": "a"}\n\n'),
     ],
 )
-def test_a_line_alone_is_a_link(tmp_path: Path, name: str, content: str) -> None:
+def test_json_lines_accepts_single_line(tmp_path: Path, name: str, content: str) -> None:
     packed = gzip.compress(content.encode()) if name.endswith(".gz") else content.encode()
     (tmp_path / name).write_bytes(packed)
     assert links(cocite.ingest(tmp_path / name, tmp_path / "g")) == [("a", "b")]
@@ -107,13 +109,13 @@ def test_a_line_alone_is_a_link(tmp_path: Path, name: str, content: str) -> None
 @pytest.mark.parametrize(
     "content", ['["a", "b"]', '{"a": 1, "b": 2}', '{"source": "a",\n"target": "b"}']
 )
-def test_a_value_of_json_alone_is_no_link(tmp_path: Path, content: str) -> None:
+def test_json_value_is_not_json_lines(tmp_path: Path, content: str) -> None:
     (tmp_path / "l.json").write_text(content)
     with pytest.raises(UnrecognizedInput, match=r"l\.json is JSON"):
         cocite.ingest(tmp_path / "l.json", tmp_path / "g")
 
 
-def test_names_of_nodes_are_read_too(tmp_path: Path) -> None:
+def test_nodes_option_reads_json_lines(tmp_path: Path) -> None:
     path = tmp_path / "nodes.jsonl"
     path.write_text('{"n": 5, "title": "x"}\n{"title": "y"}\n')
     assert list(read(tmp_path, "x\tz\n", nodes=path).names) == ["x", "y", "z"]

@@ -1,4 +1,4 @@
-"""Input that is not as it should be: named with file, line and content, or left out and counted."""
+"""Malformed input: reported with file, line and content, or skipped and counted."""
 
 import bz2
 import gzip
@@ -59,15 +59,15 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("content", "line", "kind", "what", "shown"), BAD)
-def test_a_bad_row_is_named_or_left_out(
-    tmp_path: Path, content: bytes, line: int, kind: str, what: str, shown: str
+@pytest.mark.parametrize(("content", "line", "kind", "problem", "excerpt"), BAD)
+def test_text_reports_or_skips_bad_row(
+    tmp_path: Path, content: bytes, line: int, kind: str, problem: str, excerpt: str
 ) -> None:
     error = refused(tmp_path, MalformedRow, content)
     file = tmp_path / "links.tsv"
     assert str(error) == (
-        f"{file}:{line}: {what}: {shown!r}. Fix the row, or pass --bad-rows few (bad_rows='few') "
-        "to skip such rows and count them"
+        f"{file}:{line}: {problem}: {excerpt!r}. Fix the row, or pass --bad-rows few "
+        "(bad_rows='few') to skip such rows and count them"
     )
     assert (error.file, error.line) == (str(file), line)
     assert nothing_left(tmp_path)
@@ -75,25 +75,25 @@ def test_a_bad_row_is_named_or_left_out(
     source = source_of(graph)
     assert links(graph) == [("a", "b")]
     assert source["bad_rows"] == {kind: 1}
-    assert source["examples"] == [f"line {line}: {what}: {shown!r}"]
+    assert source["examples"] == [f"line {line}: {problem}: {excerpt!r}"]
     assert (graph.info().rows, graph.info().bad_rows) == (1, 1)
 
 
-def test_bad_rows_are_counted_by_reason_and_five_are_shown(tmp_path: Path) -> None:
+def test_bad_rows_are_counted_by_reason(tmp_path: Path) -> None:
     graph = read(tmp_path, "a\tb\n" + "c\n" * 4 + "\td\n" * 3, bad_rows="all")
     source = source_of(graph)
     assert source["bad_rows"] == {"columns": 4, "empty name": 3}
     assert [text.split(":")[0] for text in source["examples"]] == [f"line {i}" for i in range(2, 7)]
 
 
-def test_the_longest_name_is_kept(tmp_path: Path) -> None:
+def test_text_accepts_longest_name(tmp_path: Path) -> None:
     name = "é" * 32_767 + "x"
     assert links(read(tmp_path, f"a\t{name}\n")) == [("a", name)]
 
 
 @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
 @pytest.mark.parametrize("piece", [1, 2, 3, 7, 100])
-def test_an_over_long_line_is_one_bad_row(
+def test_text_counts_overlong_line_as_one_bad_row(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, end: str, piece: int
 ) -> None:
     monkeypatch.setattr(reader, "_MAX_LINE", 20)
@@ -108,14 +108,16 @@ def test_an_over_long_line_is_one_bad_row(
     refused(tmp_path, MalformedRow, content, **options, match=r"links\.tsv:2: ")
 
 
-def test_an_over_long_line_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_reports_overlong_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(reader, "_MAX_LINE", 20)
     monkeypatch.setattr(reader, "_PIECE", 10)
     with pytest.raises(MalformedRow, match=r"links\.tsv:2: a line of more than 20 bytes: 'xxx"):
         read(tmp_path, "a\tb\n" + "x" * 99)
 
 
-def test_lone_returns_end_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_text_accepts_lone_carriage_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(reader, "_MAX_LINE", 20)
     monkeypatch.setattr(reader, "_PIECE", 64)
     graph = read(tmp_path, "# made by hand\n" + "a\tb\r" * 40 + "c\td\r")
@@ -128,7 +130,7 @@ def _zstd(data: bytes) -> Any:
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, _zstd, bz2.compress, lzma.compress])
-def test_a_cut_archive_is_no_traceback(tmp_path: Path, pack: Any) -> None:
+def test_compression_reports_truncated_file(tmp_path: Path, pack: Any) -> None:
     packed = pack(b"".join(b"%d\t%d\n" % (i, i * i) for i in range(500)))
     for size in range(10, len(packed), len(packed) // 15):
         with pytest.raises(InputError, match=r"links\.tsv cannot be read to its end: "):
@@ -137,19 +139,21 @@ def test_a_cut_archive_is_no_traceback(tmp_path: Path, pack: Any) -> None:
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, _zstd, bz2.compress, lzma.compress])
-def test_a_damaged_archive_is_no_traceback(tmp_path: Path, pack: Any) -> None:
+def test_clean_text_reports_damaged_compression(tmp_path: Path, pack: Any) -> None:
     packed = pack(b"a\tb\nc\td\n")
-    for place in range(4, len(packed)):
-        broken = bytearray(packed)
-        broken[place] ^= 0x55
+    expected = run_clean_text(tmp_path, packed)
+    for offset in range(4, len(packed)):
+        damaged = bytearray(packed)
+        damaged[offset] ^= 0x55
         try:
-            clean(tmp_path, bytes(broken))
+            found = run_clean_text(tmp_path, bytes(damaged))
         except InputError:
             continue
-        assert place < 12  # fields of the header that change nothing
+        assert offset < 12  # header fields without effect
+        assert found == expected
 
 
-def clean(tmp_path: Path, content: bytes) -> bytes:
+def run_clean_text(tmp_path: Path, content: bytes) -> bytes:
     path = tmp_path / "links.tsv"
     path.write_bytes(content)
     out = io.BytesIO()
@@ -184,7 +188,9 @@ def clean(tmp_path: Path, content: bytes) -> bytes:
         ({"memory": "soon"}, "'soon' is not a size; write a size like 600MB, 4GB or 1.5GiB"),
     ],
 )
-def test_a_wrong_option_is_named(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+def test_ingest_reports_invalid_option(
+    tmp_path: Path, options: dict[str, Any], message: str
+) -> None:
     error = refused(tmp_path, UsageError, "x,y\n1,2\n", **options)
     assert message in str(error)
 
@@ -199,21 +205,23 @@ def test_a_wrong_option_is_named(tmp_path: Path, options: dict[str, Any], messag
         (["-", "-"], UsageError, r"standard input \(-\) is given twice"),
     ],
 )
-def test_inputs_that_cannot_be(
+def test_ingest_reports_invalid_input(
     tmp_path: Path, inputs: Any, error: type[Exception], message: str
 ) -> None:
-    given = tmp_path / inputs if isinstance(inputs, str) else inputs
+    paths = tmp_path / inputs if isinstance(inputs, str) else inputs
     with pytest.raises(error, match=message):
-        cocite.ingest(given, tmp_path / "out.graph")
+        cocite.ingest(paths, tmp_path / "out.graph")
     assert nothing_left(tmp_path)
 
 
-def test_too_small_a_budget_is_refused(tmp_path: Path) -> None:
+def test_ingest_refuses_too_small_memory(tmp_path: Path) -> None:
     error = refused(tmp_path, ResourceError, "a\tb\n", memory="100MB")
     assert str(error).startswith("ingest needs 284 MB of memory; the limit is 100 MB, and ")
 
 
-def test_full_disk_is_not_blamed_on_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ingest_does_not_blame_input_for_full_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def full(file: Any, data: Any) -> None:
         raise ResourceError("full")
 
@@ -221,23 +229,23 @@ def test_full_disk_is_not_blamed_on_input(tmp_path: Path, monkeypatch: pytest.Mo
     refused(tmp_path, ResourceError, "a\tb\n", match="full")
 
 
-def test_a_broken_parquet_file_is_told_in_our_words(tmp_path: Path) -> None:
-    """What has become of the file, what to do, and one line of what DuckDB says."""
+def test_parquet_reports_damaged_file(tmp_path: Path) -> None:
+    """With the problem, a remedy, and one line from DuckDB."""
     path = tmp_path / "links.parquet"
     rows = "SELECT 'page ' || i AS a, 'page ' || i * 7 % 1000 AS b FROM range(1000) t(i)"
     duckdb.execute(f"COPY ({rows}) TO '{path}' (FORMAT parquet)")
-    whole = path.read_bytes()
-    half, few = len(whole) // 2, len(whole) // 20
-    for content, told in (
-        *((whole[:size], "") for size in range(4, len(whole), few)),
-        (whole[:7] + bytes([whole[7] ^ 0xFF]) + whole[8:], ""),
+    original = path.read_bytes()
+    half, step = len(original) // 2, len(original) // 20
+    for content, problem in (
+        *((original[:size], "") for size in range(4, len(original), step)),
+        (original[:7] + bytes([original[7] ^ 0xFF]) + original[8:], ""),
         (
-            whole[:half],
+            original[:half],
             "its end is missing: it is truncated, or still being written. Copy it again",
         ),
-        (whole[:half] + b"\xff" * 300 + whole[half + 300 :], "it is damaged. Copy it again"),
+        (original[:half] + b"\xff" * 300 + original[half + 300 :], "it is damaged. Copy it again"),
     ):
         error = refused(tmp_path, InputError, content, "links.parquet")
-        assert f"{path} cannot be read as Parquet: {told}" in str(error)
+        assert f"{path} cannot be read as Parquet: {problem}" in str(error)
         assert "\n" not in str(error)
     assert nothing_left(tmp_path)

@@ -1,4 +1,4 @@
-"""Many files at once: the graph of one file of their rows, and errors that name the file."""
+"""Many files at once give the graph of one file with their rows; errors name the file."""
 
 import gzip
 import subprocess
@@ -21,8 +21,10 @@ from tests.io.plain import links, title_of, weights_of
 FILES = 120
 
 
-def parquet(path: Path, rows: Iterable[tuple[Any, ...]], types: str = "s TEXT, t TEXT") -> None:
-    with duckdb.cursor() as database:  # of one database: to make one takes 30 ms
+def write_parquet(
+    path: Path, rows: Iterable[tuple[Any, ...]], types: str = "s TEXT, t TEXT"
+) -> None:
+    with duckdb.cursor() as database:  # creating a database takes 30 ms
         database.execute(f"CREATE TEMP TABLE links ({types})")
         database.executemany(
             f"INSERT INTO links VALUES ({', '.join('?' * types.count(','))}, ?)", rows
@@ -38,8 +40,8 @@ def lines(rows: Iterable[tuple[Any, Any]]) -> str:
     return "".join(f"{a}\t{b}\n" for a, b in rows)
 
 
-def many(folder: Path, kinds: str = "tsv csv gz parquet other") -> list[Path]:
-    """Files in turn of some kinds, three links each."""
+def write_many(folder: Path, kinds: str = "tsv csv gz parquet other") -> list[Path]:
+    """Files of these kinds in turn, with three links each."""
     folder.mkdir(exist_ok=True)
     paths = []
     for file in range(FILES):
@@ -49,9 +51,9 @@ def many(folder: Path, kinds: str = "tsv csv gz parquet other") -> list[Path]:
         if kind == "gz":
             path.write_bytes(gzip.compress(lines(rows).encode()))
         elif kind == "parquet":
-            parquet(path, rows)
+            write_parquet(path, rows)
         elif kind == "other":
-            parquet(path, [(b, a) for a, b in rows], "target TEXT, source TEXT")
+            write_parquet(path, [(b, a) for a, b in rows], "target TEXT, source TEXT")
         else:
             head, by = ("source,target\n", ",") if kind == "csv" else ("# a comment\n", "\t")
             path.write_text(head + lines(rows).replace("\t", by), "utf-8")
@@ -59,44 +61,43 @@ def many(folder: Path, kinds: str = "tsv csv gz parquet other") -> list[Path]:
     return paths
 
 
-def test_many_files_of_many_kinds_are_the_graph_of_one(tmp_path: Path) -> None:
-    paths = many(tmp_path / "many")
-    every = [row for file in range(FILES) for row in rows_of(file)]
-    (tmp_path / "one.tsv").write_text(lines(every), "utf-8")
-    one = cocite.ingest(tmp_path / "one.tsv", tmp_path / "one.graph")
-    found = cocite.ingest(paths, tmp_path / "many.graph")
-    assert found.digest == one.digest
-    assert links(found) == links(one)
-    assert found.store.facts["rows"] == len(every)
-    told = {
-        entry["read_as"]: (entry["files"], entry["rows"]) for entry in found.store.facts["sources"]
+def test_ingest_many_files_equals_single_file(tmp_path: Path) -> None:
+    paths = write_many(tmp_path / "many")
+    rows = [row for file in range(FILES) for row in rows_of(file)]
+    (tmp_path / "one.tsv").write_text(lines(rows), "utf-8")
+    single = cocite.ingest(tmp_path / "one.tsv", tmp_path / "one.graph")
+    graph = cocite.ingest(paths, tmp_path / "many.graph")
+    assert graph.digest == single.digest
+    assert links(graph) == links(single)
+    assert graph.store.facts["rows"] == len(rows)
+    described = {
+        entry["read_as"]: (entry["files"], entry["rows"]) for entry in graph.store.facts["sources"]
     }
-    each = FILES // 5
-    assert told == {
-        f"{3 * each} files, the first as 000.tsv: tab-separated, no header, 1 comment line; the "
-        "first link is p0 -> p1": (3 * each, 9 * each),
-        f"{2 * each} files, the first as 003.parquet: Parquet, columns 's' and 't'": (
-            *(2 * each, 6 * each),
+    per_kind = FILES // 5
+    assert described == {
+        f"{3 * per_kind} files, the first as 000.tsv: tab-separated, no header, 1 comment line; "
+        "the first link is p0 -> p1": (3 * per_kind, 9 * per_kind),
+        f"{2 * per_kind} files, the first as 003.parquet: Parquet, columns 's' and 't'": (
+            *(2 * per_kind, 6 * per_kind),
         ),
     }
 
 
-def test_many_inputs_of_other_kinds_are_one_entry_too(tmp_path: Path) -> None:
-    """Each was an entry of its own."""
+def test_ingest_many_json_lines_share_one_entry(tmp_path: Path) -> None:
     paths = [tmp_path / f"{file:03}.jsonl" for file in range(FILES)]
     for file, path in enumerate(paths):
         bad = "{}\n" if file == 7 else ""
         rows = "".join(f'{{"source": "{a}", "target": "{b}"}}\n' for a, b in rows_of(file))
         path.write_text(rows + bad)
-    found = cocite.ingest(paths, tmp_path / "g", bad_rows="few")
-    (entry,) = found.store.facts["sources"]
+    graph = cocite.ingest(paths, tmp_path / "g", bad_rows="few")
+    (entry,) = graph.store.facts["sources"]
     assert (entry["files"], entry["rows"], sum(entry["bad_rows"].values())) == (120, 360, 1)
     assert entry["read_as"].startswith("120 files, the first as 000.jsonl: JSON lines")
     assert [example.partition(": ")[0] for example in entry["examples"]] == ["007.jsonl"]
-    assert found.digest == cocite.ingest(paths[::-1], tmp_path / "h", bad_rows="few").digest
+    assert graph.digest == cocite.ingest(paths[::-1], tmp_path / "h", bad_rows="few").digest
 
 
-def test_what_folders_of_pages_held_is_added_up() -> None:
+def test_facts_of_sums_page_folders() -> None:
     sites = [
         PagesFound(
             *(f"/a/{i:03}", 3, {}, [], False, "HTML pages", ""),
@@ -113,17 +114,17 @@ def test_what_folders_of_pages_held_is_added_up() -> None:
     assert len(facts_of(sites[:100])) == 100
 
 
-def test_files_that_are_read_in_very_many_ways_are_one_entry() -> None:
-    ways = [
+def test_facts_of_merges_differing_text_files() -> None:
+    inputs = [
         TextInput(f"{i}.csv", 2, delimiter="comma", header=True, columns=2 + i) for i in range(300)
     ]
-    (entry,) = facts_of(ways)
+    (entry,) = facts_of(inputs)
     assert (entry["files"], entry["rows"]) == (300, 600)
     assert entry["read_as"].startswith("300 files, the first as 0.csv: comma-separated")
 
 
-def test_a_hundred_files_are_told_each_in_their_order(tmp_path: Path) -> None:
-    paths = many(tmp_path / "many")[:100]
+def test_ingest_lists_up_to_100_files_in_order(tmp_path: Path) -> None:
+    paths = write_many(tmp_path / "many")[:100]
     facts = cocite.ingest(paths, tmp_path / "g").store.facts
     assert [entry["file"] for entry in facts["sources"]] == [path.name for path in paths]
     assert {entry["rows"] for entry in facts["sources"]} == {3}
@@ -131,12 +132,12 @@ def test_a_hundred_files_are_told_each_in_their_order(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kinds", ["tsv", "parquet", "tsv parquet"])
-def test_numbers_stay_numbers_until_a_file_has_names(kinds: str, tmp_path: Path) -> None:
+def test_ingest_many_files_detects_integer_names(kinds: str, tmp_path: Path) -> None:
     def write(file: int, rows: list[tuple[int, int]]) -> Path:
         kind = kinds.split()[file % len(kinds.split())]
         path = tmp_path / f"{file}.{kind}"
         if kind == "parquet":
-            parquet(path, rows, "s BIGINT, t BIGINT")
+            write_parquet(path, rows, "s BIGINT, t BIGINT")
         else:
             path.write_text(lines(rows), "utf-8")
         return path
@@ -151,17 +152,17 @@ def test_numbers_stay_numbers_until_a_file_has_names(kinds: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("ending", ["tsv", "parquet"])
-def test_a_bad_row_is_named_by_its_file_and_line(ending: str, tmp_path: Path) -> None:
-    paths = many(tmp_path / "many", ending)
+def test_ingest_many_files_reports_place_of_bad_row(ending: str, tmp_path: Path) -> None:
+    paths = write_many(tmp_path / "many", ending)
     for file in (60, 90):
         path = paths[file]
         if ending == "parquet":
-            parquet(path, [("a", "b"), ("", "d")])
+            write_parquet(path, [("a", "b"), ("", "d")])
         else:
             path.write_text("a\tb\n\td\n", "utf-8")
-    with pytest.raises(MalformedRow, match=f"060.{ending}:2: ") as refused:
+    with pytest.raises(MalformedRow, match=f"060.{ending}:2: ") as caught:
         cocite.ingest(paths, tmp_path / "g")
-    assert refused.value.file == str(paths[60])
+    assert caught.value.file == str(paths[60])
     assert not list(tmp_path.glob("g*"))
     facts = cocite.ingest(paths, tmp_path / "g", bad_rows="few").store.facts
     assert facts["dropped"]["bad_rows"] == 2
@@ -173,15 +174,15 @@ def test_a_bad_row_is_named_by_its_file_and_line(ending: str, tmp_path: Path) ->
     ]
     assert all("2: " in example for example in entry["examples"])
     if ending == "parquet":
-        parquet(paths[70], [("", "b"), ("", "d")])
+        write_parquet(paths[70], [("", "b"), ("", "d")])
     else:
         paths[70].write_text("a\nb\n", "utf-8")
     with pytest.raises(InputError, match=f"070.{ending} has 2 bad rows and 0 good ones"):
         cocite.ingest(paths, tmp_path / "h", bad_rows="few", delimiter="tab")
 
 
-def test_a_file_that_is_damaged_is_named(tmp_path: Path) -> None:
-    paths = many(tmp_path / "many", "parquet")
+def test_ingest_many_files_reports_damaged_file(tmp_path: Path) -> None:
+    paths = write_many(tmp_path / "many", "parquet")
     content = paths[77].read_bytes()
     paths[77].write_bytes(content[:-20])
     with pytest.raises(InputError, match=r"077\.parquet cannot be read as Parquet"):
@@ -190,24 +191,24 @@ def test_a_file_that_is_damaged_is_named(tmp_path: Path) -> None:
     paths[77].write_bytes(content[:4] + b"\xff" * third + content[4 + third :])
     with pytest.raises(InputError, match=r"077\.parquet"):
         cocite.ingest(paths, tmp_path / "g")
-    paths = many(tmp_path / "more", "gz")
+    paths = write_many(tmp_path / "more", "gz")
     paths[78].write_bytes(paths[78].read_bytes()[:-12])
     with pytest.raises(InputError, match=r"078\.gz cannot be read to its end"):
         cocite.ingest(paths, tmp_path / "g")
     assert not list(tmp_path.glob("g*"))
 
 
-def test_a_column_that_one_file_lacks_is_named_with_it(tmp_path: Path) -> None:
-    paths = many(tmp_path / "many", "parquet")
-    parquet(paths[66], rows_of(66), "x TEXT, y TEXT")
+def test_ingest_many_files_reports_missing_column(tmp_path: Path) -> None:
+    paths = write_many(tmp_path / "many", "parquet")
+    write_parquet(paths[66], rows_of(66), "x TEXT, y TEXT")
     with pytest.raises(
         UsageError, match=r"066\.parquet has no column 's'; its columns are 'x', 'y'"
     ):
         cocite.ingest(paths, tmp_path / "g", columns="s,t")
 
 
-def test_titles_that_are_nodes_behind_what_is_looked_at_are_asked_about(tmp_path: Path) -> None:
-    paths = many(tmp_path / "many", "tsv")
+def test_ingest_many_files_refuses_ambiguous_header(tmp_path: Path) -> None:
+    paths = write_many(tmp_path / "many", "tsv")
     rows = "".join(f"p{i}\tp{i + 1}\n" for i in range(500))
     paths[50].write_text("source\ttarget\n" + rows, "utf-8")
     cocite.ingest(paths, tmp_path / "g")
@@ -218,11 +219,11 @@ def test_titles_that_are_nodes_behind_what_is_looked_at_are_asked_about(tmp_path
         cocite.ingest(paths, tmp_path / "h")
 
 
-def test_progress_of_many_files_is_one_stage(tmp_path: Path) -> None:
-    told: list[tuple[str, int, int]] = []
-    paths = many(tmp_path / "many", "tsv parquet")
-    cocite.ingest(paths, tmp_path / "g", progress=lambda *step: told.append(step))
-    reading = [step for step in told if step[0].startswith("reading")]
+def test_ingest_many_files_progress_is_one_stage(tmp_path: Path) -> None:
+    steps: list[tuple[str, int, int]] = []
+    paths = write_many(tmp_path / "many", "tsv parquet")
+    cocite.ingest(paths, tmp_path / "g", progress=lambda *step: steps.append(step))
+    reading = [step for step in steps if step[0].startswith("reading")]
     assert {stage for stage, _, _ in reading} == {f"reading {FILES // 2} files"}
     assert all(done <= total for _, done, total in reading)
     assert {total for _, _, total in reading} == {
@@ -230,19 +231,19 @@ def test_progress_of_many_files_is_one_stage(tmp_path: Path) -> None:
     }
 
 
-def test_weights_of_many_files_are_added(tmp_path: Path) -> None:
+def test_ingest_many_files_sums_weights(tmp_path: Path) -> None:
     paths = [tmp_path / f"{file}.{'tsv' if file % 2 else 'parquet'}" for file in range(110)]
     for file, path in enumerate(paths):
         if file % 2 or not file:
             path.write_text(f"source\ttarget\tweight\na\tb\t{file or 1}\n", "utf-8")
         else:
-            parquet(path, [("a", "b", file)], "source TEXT, target TEXT, weight DOUBLE")
+            write_parquet(path, [("a", "b", file)], "source TEXT, target TEXT, weight DOUBLE")
     graph = cocite.ingest(paths, tmp_path / "g", weight_column="weight")
     assert weights_of(graph) == {("a", "b"): sum(range(110)) + 1}
 
 
-def in_a_process(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Code that is given to Python in a line, so that DuckDB takes it for typed at a prompt."""
+def run_python(code: str, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run ``python -c code``, which DuckDB takes for an interactive session."""
     return subprocess.run(
         [sys.executable, "-c", code, *map(str, arguments)],
         check=True,
@@ -252,10 +253,8 @@ def in_a_process(code: str, *arguments: object) -> subprocess.CompletedProcess[s
 
 
 @pytest.mark.process
-def test_no_more_memory_is_taken_than_was_told(tmp_path: Path) -> None:
-    """By the whole process, libraries included, where links and names do not fit; and DuckDB draws
-    nothing, though it works for seconds.
-    """
+def test_ingest_stays_within_memory_limit(tmp_path: Path) -> None:
+    """The whole process, with links and names that exceed it; DuckDB draws no progress bar."""
     name = "'https://www.site' || {0} % 997 || '.example.org/page/' || {0}"
     ends = ", ".join(
         f"{name.format(f'(hash(i, {side}) % 150000)')} AS {title}"
@@ -267,18 +266,18 @@ def test_no_more_memory_is_taken_than_was_told(tmp_path: Path) -> None:
         )
     code = (
         "import re, sys, cocite; cocite.ingest(sys.argv[1], sys.argv[2], memory='336MB', "
-        "threads=2); status = open('/proc/self/status').read(); "  # not what the starter had
+        "threads=2); status = open('/proc/self/status').read(); "  # not of the parent
         "print(1024 * int(re.search(r'VmHWM:\\s*(\\d+)', status)[1]))"
     )
-    parquet(tmp_path / "few.parquet", rows_of(1))
-    in_a_process(code, tmp_path / "few.parquet", tmp_path / "f")  # compiling takes memory, too
-    found = in_a_process(code, tmp_path / "links.parquet", tmp_path / "g")
-    assert int(found.stdout) < 1.05 * 336e6
-    assert "█" not in found.stderr
+    write_parquet(tmp_path / "few.parquet", rows_of(1))
+    run_python(code, tmp_path / "few.parquet", tmp_path / "f")  # fills the compilation cache
+    process = run_python(code, tmp_path / "links.parquet", tmp_path / "g")
+    assert int(process.stdout) < 1.05 * 336e6
+    assert "█" not in process.stderr
 
 
 @pytest.mark.parametrize("folder", ["h", "h[1]"])
-def test_names_of_parquet_files_are_no_patterns(folder: str, tmp_path: Path) -> None:
+def test_parquet_file_names_are_not_globs(folder: str, tmp_path: Path) -> None:
     place = tmp_path / folder
     place.mkdir()
     names = ["b*", "bcd", "a[1]", "a1", "c?", "cc", "it's", "~"]
@@ -287,8 +286,8 @@ def test_names_of_parquet_files_are_no_patterns(folder: str, tmp_path: Path) -> 
         rows = f"SELECT '{name.replace(chr(39), chr(39) * 2)}' AS name, 'x' AS title"
         duckdb.sql(f"COPY ({rows}) TO '{quoted}.parquet'")
     files = [place / f"{name}.parquet" for name in names]
-    wanted = sorted((name, "x") for name in names)
-    assert sorted(links(cocite.ingest(files, place / "g", header="no"))) == wanted
+    expected = sorted((name, "x") for name in names)
+    assert sorted(links(cocite.ingest(files, place / "g", header="no"))) == expected
     for name, file in zip(names, files, strict=True):
         graph = cocite.ingest(file, place / "one", titles=file, nodes=file, overwrite=True)
         assert links(graph) == [(name, "x")]

@@ -1,4 +1,4 @@
-"""Matrix Market against SciPy's writer, and what is no square matrix of links."""
+"""Matrix Market against SciPy's writer, and invalid matrices."""
 
 import gzip
 import io
@@ -27,7 +27,7 @@ GENERAL = HEAD + " pattern general\n"
     st.sampled_from(["pattern", "integer", "real"]),
     st.booleans(),
 )
-def test_what_scipy_writes_is_read(
+def test_matrix_market_reads_scipy_output(
     tmp_path: Path, n: int, cells: list[tuple[int, int]], field: str, symmetric: bool
 ) -> None:
     matrix = np.zeros((n, n))
@@ -42,15 +42,15 @@ def test_what_scipy_writes_is_read(
     graph = read(
         tmp_path, gzip.compress(out.getvalue()), weight_column=weight, keep_self_loops=True
     )
-    wanted = {(str(a + 1), str(b + 1)): matrix[a, b] for a, b in np.argwhere(matrix)}
-    assert set(links(graph)) == set(wanted)
+    expected = {(str(a + 1), str(b + 1)): matrix[a, b] for a, b in np.argwhere(matrix)}
+    assert set(links(graph)) == set(expected)
     assert list(graph.names) == [str(i + 1) for i in range(n)]
-    assert graph.info().rows == len(wanted)
+    assert graph.info().rows == len(expected)
     if weight:
-        assert weights_of(graph) == wanted
+        assert weights_of(graph) == expected
 
 
-def test_it_says_what_a_link_is(tmp_path: Path) -> None:
+def test_matrix_market_read_as_explains_links(tmp_path: Path) -> None:
     content = HEAD + " pattern symmetric\n%\n\n 3 3 2 \n2 1\n% in between\n3 3\n"
     graph = read(tmp_path, content, "a.mtx")
     assert sorted(links(graph)) == [("1", "2"), ("2", "1")]
@@ -58,8 +58,8 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
         "a.mtx: Matrix Market, rows link to columns, and are numbered from 1; the matrix is "
         "symmetric, so all links go both ways"
     )
-    one_way = read(tmp_path, content.replace("symmetric", "GENERAL"), "a.mtx", undirected=True)
-    assert sorted(links(one_way)) == [("1", "2"), ("2", "1")]
+    mirrored = read(tmp_path, content.replace("symmetric", "GENERAL"), "a.mtx", undirected=True)
+    assert sorted(links(mirrored)) == [("1", "2"), ("2", "1")]
 
 
 @pytest.mark.parametrize(
@@ -92,12 +92,14 @@ def test_it_says_what_a_link_is(tmp_path: Path) -> None:
         (GENERAL + "3 3 1\n-1 1\n", MalformedRow, "outside 3 rows"),
     ],
 )
-def test_wrong_matrix(tmp_path: Path, content: str, error: type[Exception], message: str) -> None:
-    found = refused(tmp_path, error, content, "x")
-    assert message in str(found)
+def test_matrix_market_refuses_invalid_matrix(
+    tmp_path: Path, content: str, error: type[Exception], message: str
+) -> None:
+    caught = refused(tmp_path, error, content, "x")
+    assert message in str(caught)
 
 
-def test_bad_entries_can_be_left_out(tmp_path: Path) -> None:
+def test_matrix_market_skips_bad_entries(tmp_path: Path) -> None:
     content = HEAD + " real general\n3 3 5\n1 2 1\n1 9 1\n2 3 x\n3 1 -1\n2 3 1\n"
     graph = read(tmp_path, content, bad_rows="all", weight_column=3)
     assert links(graph) == [("1", "2"), ("2", "3")]
@@ -113,13 +115,15 @@ def test_bad_entries_can_be_left_out(tmp_path: Path) -> None:
         ("complex hermitian", "value", "has no values to use as weights"),
     ],
 )
-def test_wrong_weights_are_refused(tmp_path: Path, kind: str, column: str, message: str) -> None:
+def test_matrix_market_refuses_bad_weight_column(
+    tmp_path: Path, kind: str, column: str, message: str
+) -> None:
     refused(tmp_path, UsageError, f"{HEAD} {kind}\n1 1 0\n", weight_column=column, match=message)
 
 
-def test_rows_beyond_memory_are_refused(tmp_path: Path) -> None:
-    claim = f"{HEAD} pattern general\n2147483647 2147483647 1\n1 2\n"
+def test_matrix_market_refuses_rows_beyond_memory(tmp_path: Path) -> None:
+    content = f"{HEAD} pattern general\n2147483647 2147483647 1\n1 2\n"
     with pytest.raises(ResourceError, match=r":2: 2,147,483,647 rows, and 1 entries: .* 34\.4 GB"):
-        read(tmp_path, claim, memory="2GB")
+        read(tmp_path, content, memory="2GB")
     assert nothing_left(tmp_path)
     assert read(tmp_path, f"{HEAD} pattern general\n20000 20000 1\n1 2\n").nodes == 20000

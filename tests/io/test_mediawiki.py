@@ -1,4 +1,4 @@
-"""Dumps of MediaWiki: hand-made tables with what wikis hold, in the old form and the new one."""
+"""MediaWiki dumps: hand-made tables in the old and new schemas."""
 
 import bz2
 import csv
@@ -59,22 +59,22 @@ LINKS: list[tuple[int, int]] = [
     *((9, 6), (9, 7), (9, 10), (3, 1), (5, 1), (9, 5), (1, 4)),
 ]
 HARE = 'O\'Hare_\\_"x"_(a),(b);'
-WANTED = {("Bird", HARE), ("Bird", "Ähre"), (HARE, "Bird"), ("Ähre", "Bird")}
+EXPECTED = {("Bird", HARE), ("Bird", "Ähre"), (HARE, "Bird"), ("Ähre", "Bird")}
 
 
-def value(given: int | str | bytes | float | None) -> bytes:
-    if given is None:
+def sql_value(cell: int | str | bytes | float | None) -> bytes:
+    if cell is None:
         return b"NULL"
-    if not isinstance(given, str | bytes):
-        return repr(given).encode()
-    raw = given.encode() if isinstance(given, str) else given
-    for letter, meant in ((b"\\", b"\\\\"), (b"'", b"\\'"), (b'"', b'\\"'), (b"\n", b"\\n")):
-        raw = raw.replace(letter, meant)
+    if not isinstance(cell, str | bytes):
+        return repr(cell).encode()
+    raw = cell.encode() if isinstance(cell, str) else cell
+    for letter, escaped in ((b"\\", b"\\\\"), (b"'", b"\\'"), (b'"', b'\\"'), (b"\n", b"\\n")):
+        raw = raw.replace(letter, escaped)
     return b"'" + raw + b"'"
 
 
 def dump(table: str, rows: Sequence[Row], form: str = "", per: int = 4) -> bytes:
-    """As mysqldump writes it."""
+    """A table as mysqldump writes it."""
     columns = COLUMNS[form or table].split()
     kinds = "".join(f"  `{name}` varbinary(255) NOT NULL DEFAULT '',\n" for name in columns)
     text = (
@@ -85,8 +85,8 @@ def dump(table: str, rows: Sequence[Row], form: str = "", per: int = 4) -> bytes
         f"/*!40000 ALTER TABLE `{table}` DISABLE KEYS */;\n"
     ).encode()
     for low in range(0, len(rows), per):
-        each = [b"(" + b",".join(map(value, row)) + b")" for row in rows[low : low + per]]
-        text += f"INSERT INTO `{table}` VALUES ".encode() + b",".join(each) + b";\n"
+        tuples = [b"(" + b",".join(map(sql_value, row)) + b")" for row in rows[low : low + per]]
+        text += f"INSERT INTO `{table}` VALUES ".encode() + b",".join(tuples) + b";\n"
     return text + b"/*!40000 ALTER TABLE `x` ENABLE KEYS */;\n\n-- Dump completed\n"
 
 
@@ -107,7 +107,7 @@ def tables(form: str = "pagelinks") -> dict[str, bytes]:
     return found
 
 
-def written(
+def write_dumps(
     folder: Path, files: Mapping[str, bytes], pack: Callable[[bytes], bytes] = gzip.compress
 ) -> dict[str, Path]:
     end = {gzip.compress: ".gz", bz2.compress: ".bz2"}.get(pack, "")
@@ -124,10 +124,12 @@ def read(path: Path | list[Path], **options: Any) -> tuple[Graph, dict[str, Any]
 
 @pytest.mark.parametrize("form", ["pagelinks", "old", "both"])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
-def test_redirects_are_followed(tmp_path: Path, form: str, pack: Callable[[bytes], bytes]) -> None:
-    paths = written(tmp_path, tables(form), pack)
+def test_mediawiki_follows_redirects(
+    tmp_path: Path, form: str, pack: Callable[[bytes], bytes]
+) -> None:
+    paths = write_dumps(tmp_path, tables(form), pack)
     graph, source = read(paths["pagelinks"], keep_self_loops=True)
-    assert set(links(graph)) == WANTED | {("Bird", "Bird")}
+    assert set(links(graph)) == EXPECTED | {("Bird", "Bird")}
     assert sorted(graph.names) == ["Bird", HARE, "Ähre"]
     assert title_of(graph, HARE) == HARE.replace("_", " ")
     assert source["others"] == {
@@ -139,37 +141,37 @@ def test_redirects_are_followed(tmp_path: Path, form: str, pack: Callable[[bytes
     assert (source["pages"], source["redirects"], source["files"]) == (3, 6, 3 + (form != "old"))
 
 
-def test_any_file_may_be_named_or_all_or_one_that_has_all(tmp_path: Path) -> None:
-    paths = written(tmp_path, tables())
+def test_mediawiki_accepts_one_or_all_files(tmp_path: Path) -> None:
+    paths = write_dumps(tmp_path, tables())
     for name in paths:
-        assert set(links(read(paths[name])[0])) == WANTED
+        assert set(links(read(paths[name])[0])) == EXPECTED
     graph, source = read(sorted(paths.values()))
-    assert set(links(graph)) == WANTED
+    assert set(links(graph)) == EXPECTED
     assert source["files"] == 4
     assert "xxwiki-20260101-linktarget.sql.gz and 3 more: 3 pages of a wiki" in source["read_as"]
     whole = tmp_path / "whole.sql"
     content = b"".join(tables().values()).replace(b"`page`", b"`mw_page`")
     whole.write_bytes(dump("old", [(1, 2, "x", 3)]).replace(b"`old`", b"`other`") + content)
-    assert set(links(read(whole)[0])) == WANTED
+    assert set(links(read(whole)[0])) == EXPECTED
 
 
-def test_namespaces_are_chosen(tmp_path: Path) -> None:
-    path = written(tmp_path, tables())["page"]
+def test_mediawiki_namespaces_selects_pages(tmp_path: Path) -> None:
+    path = write_dumps(tmp_path, tables())["page"]
     graph, source = read(path, namespaces="0,14,2")
-    assert set(links(graph)) == WANTED | {
+    assert set(links(graph)) == EXPECTED | {
         *(("Bird", "Category:Birds"), ("Ähre", "Category:Birds"), ("Category:Birds", "Bird"))
     }
     assert sorted(graph.names) == ["Bird", "Category:Birds", HARE, "User:Alone", "Ähre"]
     assert "namespaces 0, 14, 2" in source["read_as"]
     graph, _ = read(path, namespaces=[14, 0])
     assert graph.nodes == 4
-    for wrong in ("x", "-1", "", "0,1.5"):
+    for invalid in ("x", "-1", "", "0,1.5"):
         with pytest.raises(UsageError, match="namespaces"):
-            read(path, namespaces=wrong)
+            read(path, namespaces=invalid)
 
 
-def test_red_links_are_reported(tmp_path: Path) -> None:
-    path = written(tmp_path, tables())["page"]
+def test_mediawiki_report_lists_red_links(tmp_path: Path) -> None:
+    path = write_dumps(tmp_path, tables())["page"]
     read(path, report=tmp_path / "red.tsv")
     with (tmp_path / "red.tsv").open() as file:
         assert list(csv.reader(file, delimiter="\t"))[1:] == [
@@ -179,22 +181,24 @@ def test_red_links_are_reported(tmp_path: Path) -> None:
         ]
 
 
-@pytest.mark.parametrize("lacking", ["page", "redirect", "linktarget", "pagelinks"])
-def test_a_table_that_is_not_there_is_named(tmp_path: Path, lacking: str) -> None:
+@pytest.mark.parametrize("missing", ["page", "redirect", "linktarget", "pagelinks"])
+def test_mediawiki_reports_missing_table(tmp_path: Path, missing: str) -> None:
     files = tables()
-    files.pop(lacking)
-    paths = written(tmp_path, files)
+    files.pop(missing)
+    paths = write_dumps(tmp_path, files)
     with pytest.raises(
-        InputError, match=rf"the table {lacking} is needed, but xxwiki-20260101-{lacking}"
+        InputError, match=rf"the table {missing} is needed, but xxwiki-20260101-{missing}"
     ):
         read(next(iter(paths.values())))
     assert nothing_left(tmp_path)
 
 
 @pytest.mark.parametrize("piece", [7, 64, 1000])
-def test_pieces_end_anywhere(tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mediawiki_is_independent_of_piece_size(
+    tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(wiki_tables, "_PIECE", piece)
-    assert set(links(read(written(tmp_path, tables())["page"])[0])) == WANTED
+    assert set(links(read(write_dumps(tmp_path, tables())["page"])[0])) == EXPECTED
 
 
 _NO_MATCH = "a row that does not match the columns of its table"
@@ -210,72 +214,76 @@ BAD: list[tuple[bytes, str, str]] = [
 
 
 @pytest.mark.parametrize(("row", "kind", "message"), BAD)
-def test_bad_row_has_file_and_line(tmp_path: Path, row: bytes, kind: str, message: str) -> None:
+def test_mediawiki_reports_place_of_bad_row(
+    tmp_path: Path, row: bytes, kind: str, message: str
+) -> None:
     files = tables()
     more = b"INSERT INTO `page` VALUES " + row + b",(13,0,'C',0,0.1,NULL);\n"
     files["page"] = files["page"].replace(b"INSERT", more + b"INSERT", 1)
-    path = written(tmp_path, files)["page"]
+    path = write_dumps(tmp_path, files)["page"]
     line = files["page"][: files["page"].index(row)].count(b"\n") + 1
     with pytest.raises(MalformedRow, match=rf"page\.sql\.gz:{line}: {message}") as caught:
         read(path)
     assert caught.value.line == line
     graph, source = read(path, bad_rows="few")
     assert source["bad_rows"] == {kind: 1}
-    assert set(links(graph)) == WANTED
+    assert set(links(graph)) == EXPECTED
     assert ("C" in graph.names) == (kind != _NO_MATCH)
 
 
-def test_a_dump_that_is_cut_is_refused(tmp_path: Path) -> None:
-    paths = written(tmp_path, tables(), bytes)
-    whole = paths["page"].read_bytes()
+def test_mediawiki_refuses_truncated_dump(tmp_path: Path) -> None:
+    paths = write_dumps(tmp_path, tables(), bytes)
+    content = paths["page"].read_bytes()
     for cut, message in (
-        (whole.index(b"Birds"), r"page\.sql:\d+: the file ends within a row"),
-        (whole.index(b"page_lang"), r"page\.sql:\d+: the statement that creates the table page"),
+        (content.index(b"Birds"), r"page\.sql:\d+: the file ends within a row"),
+        (content.index(b"page_lang"), r"page\.sql:\d+: the statement that creates the table page"),
     ):
-        paths["page"].write_bytes(whole[:cut])
+        paths["page"].write_bytes(content[:cut])
         with pytest.raises(InputError, match=message):
             read(paths["pagelinks"])
-    paths["page"].write_bytes(whole[whole.index(b"INSERT") :])
+    paths["page"].write_bytes(content[content.index(b"INSERT") :])
     with pytest.raises(InputError, match="no CREATE TABLE with the columns of page"):
         read(paths["pagelinks"])
-    packed = gzip.compress(whole)
+    packed = gzip.compress(content)
     paths["page"].write_bytes(packed[:-20])
-    with pytest.raises(InputError, match=r"page\.sql cannot be read beyond line \d+, as it is tr"):
+    with pytest.raises(InputError, match=r"page\.sql cannot be read beyond line \d+: it is tr"):
         read(paths["pagelinks"])
     assert nothing_left(tmp_path)
 
 
-def test_dumps_of_two_wikis_are_refused(tmp_path: Path) -> None:
-    paths = written(tmp_path, tables())
+def test_mediawiki_refuses_dumps_of_two_wikis(tmp_path: Path) -> None:
+    paths = write_dumps(tmp_path, tables())
     other = tmp_path / "yywiki-page.sql.gz"
     other.write_bytes(gzip.compress(tables()["page"]))
     with pytest.raises(InputError, match="page 1 occurs more than once"):
         read([paths["page"], other])
-    named = tmp_path / "zz-pagelinks.sql"
-    named.write_bytes(tables("old")["pagelinks"])
+    old_schema = tmp_path / "zz-pagelinks.sql"
+    old_schema.write_bytes(tables("old")["pagelinks"])
     with pytest.raises(InputError, match=r"pagelinks has the columns .*; in other files it has"):
-        read([paths["pagelinks"], named])
+        read([paths["pagelinks"], old_schema])
 
 
-def test_tables_of_other_columns_are_refused(tmp_path: Path) -> None:
+def test_mediawiki_refuses_unknown_columns(tmp_path: Path) -> None:
     files = tables()
     files["redirect"] = files["redirect"].replace(b"`rd_title`", b"`rd_name`")
-    path = written(tmp_path, files)["page"]
+    path = write_dumps(tmp_path, files)["page"]
     with pytest.raises(InputError, match="the table redirect has no column rd_title"):
         read(path)
 
 
-def test_a_pipe_that_holds_all_tables_is_read(tmp_path: Path) -> None:
+def test_mediawiki_reads_pipe(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "fifo")
     whole = gzip.compress(b"".join(tables().values()))
     thread = threading.Thread(target=(tmp_path / "fifo").write_bytes, args=(whole,))
     thread.start()
-    assert set(links(read(tmp_path / "fifo")[0])) == WANTED
+    assert set(links(read(tmp_path / "fifo")[0])) == EXPECTED
     thread.join()
 
 
-def test_the_command_line_reads_a_dump(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    path = written(tmp_path, tables())["pagelinks"]
+def test_ingest_command_reads_mediawiki_dump(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_dumps(tmp_path, tables())["pagelinks"]
     out = str(tmp_path / "g")
     assert (
         main(
@@ -300,7 +308,7 @@ def rows_of(text: bytes, take: Sequence[int]) -> tuple[bytes, int, list[int]]:
 
 
 @pytest.mark.parametrize(
-    ("text", "wanted"),
+    ("text", "expected"),
     [
         (b"(1,'a'),(2,'b');", b"1\ta\n2\tb\n"),
         (b" ( 1 , 'a' ) ,\n( 2 , '' ) ; ", b"1\ta\n2\t\n"),
@@ -310,14 +318,14 @@ def rows_of(text: bytes, take: Sequence[int]) -> tuple[bytes, int, list[int]]:
         (b"(-3,'\xf0\x9f\x90\xa6');", b"-3\t\xf0\x9f\x90\xa6\n"),
     ],
 )
-def test_values_are_read_as_mysql_does(text: bytes, wanted: bytes) -> None:
+def test_sql_rows_parses_mysql_values(text: bytes, expected: bytes) -> None:
     found, end, tally = rows_of(text, [sql_rows.INTEGER, sql_rows.TEXT])
-    assert found == wanted
+    assert found == expected
     assert end == len(text.rstrip())
     assert tally[sql_rows.T_STATE] == sql_rows.ENDED
     for cut in range(len(text.rstrip())):
-        some, end, tally = rows_of(text[:cut], [sql_rows.INTEGER, sql_rows.TEXT])
-        assert wanted.startswith(some)
+        first, end, tally = rows_of(text[:cut], [sql_rows.INTEGER, sql_rows.TEXT])
+        assert expected.startswith(first)
         assert tally[sql_rows.T_STATE] == sql_rows.MORE
         rest, _, _ = rows_of(text[end:], [sql_rows.INTEGER, sql_rows.TEXT])
-        assert some + rest == wanted
+        assert first + rest == expected

@@ -1,4 +1,4 @@
-"""Folders of Markdown notes: what is a link, where it leads, and a vault that is counted twice."""
+"""Folders of Markdown notes: links, targets, titles and tags, and whole vaults."""
 
 import json
 import sys
@@ -18,10 +18,10 @@ from tests.io.plain import MakeFolder, graph_of, links, source_of, title_of
 from tests.io.plain import read_path as read
 
 
-def found_in(text: str) -> list[str]:
-    """Where the links of a note lead, with ! before embeds and : before those of Markdown."""
-    signs = {WIKI: "", EMBED: "!", MARKDOWN: ":"}
-    return [signs[kind] + target for kind, target in links_of(text.encode())["links"]]
+def targets_in(text: str) -> list[str]:
+    """The targets of a note's links: ! before embeds, : before Markdown links."""
+    prefixes = {WIKI: "", EMBED: "!", MARKDOWN: ":"}
+    return [prefixes[kind] + target for kind, target in links_of(text.encode())["links"]]
 
 
 @pytest.mark.parametrize(
@@ -49,17 +49,17 @@ def found_in(text: str) -> list[str]:
         ("x\n---\n[[A]]\n---\n", ["A"]),
     ],
 )
-def test_note_links_equal_those_of_note_programs(text: str, expected: list[str]) -> None:
+def test_links_of_parses_note_links(text: str, expected: list[str]) -> None:
     if "post_url" in text:
         expected = [*expected, ":2020-01-01-q"]
-    assert found_in(text) == expected
-    assert found_in(text.replace("\n", "\r\n")) == expected
+    assert targets_in(text) == expected
+    assert targets_in(text.replace("\n", "\r\n")) == expected
 
 
 @pytest.mark.parametrize(
     ("text", "title", "aliases", "tags"),
     [
-        ("---\ntitle: A *b*: 'c'\n---\n# D", "", [], []),  # no YAML: a colon
+        ("---\ntitle: A *b*: 'c'\n---\n# D", "", [], []),  # not YAML: a colon
         ("---\ntitle: 2024\naliases: [x, 'y, z']\ntags: a, b c\n---\n",
          "2024", ["x", "y, z"], "abc"),
         ("---\nTitle: ~\nalias: p, q\ntag: ['#Big Tag', 12]\n---\n## H `c` [[t|u]] *v* \\*\n# I",
@@ -71,7 +71,9 @@ def test_note_links_equal_those_of_note_programs(text: str, expected: list[str])
         ("\ufeff# With a mark", "With a mark", [], []),
     ],
 )  # fmt: skip
-def test_note_title_aliases_and_tags(text: str, title: str, aliases: Any, tags: Any) -> None:
+def test_links_of_reads_title_aliases_and_tags(
+    text: str, title: str, aliases: Any, tags: Any
+) -> None:
     found = links_of(text.encode())
     if not title and "---" in text:
         assert found["fault"] == "front matter that is not YAML"
@@ -99,7 +101,7 @@ def test_note_title_aliases_and_tags(text: str, title: str, aliases: Any, tags: 
         *("template", "toml"),
     ],
 )
-def test_broken_front_matter_is_reported_and_links_are_read(front: str, fault: str) -> None:
+def test_links_of_reports_broken_front_matter(front: str, fault: str) -> None:
     found = links_of(f"{front}[[A]]".encode())
     assert found["fault"] == fault
     assert found["links"] == [(WIKI, "A")]
@@ -112,7 +114,7 @@ NAMES = [
 
 
 @pytest.mark.parametrize(
-    ("kind", "written", "at", "expected"),
+    ("kind", "target", "source", "expected"),
     [
         (WIKI, "Home", "a/Note", (NOTE, "Home")),
         (WIKI, "home", "a/Note", (NOTE, "Home")),
@@ -157,13 +159,13 @@ NAMES = [
         (MARKDOWN, "obsidian://open?x", "a/Note", (NO_PAGE, "")),
     ],
 )
-def test_vault_finds_notes(kind: int, written: str, at: str, expected: tuple[int, str]) -> None:
-    found = Vault(NAMES, ["img/pic.png"], ["img", "guide", "docs", "a", "c"])
-    found.add_alias("Other name", "Home")
-    assert found.find(kind, written, at) == expected
+def test_vault_finds_notes(kind: int, target: str, source: str, expected: tuple[int, str]) -> None:
+    vault = Vault(NAMES, ["img/pic.png"], ["img", "guide", "docs", "a", "c"])
+    vault.add_alias("Other name", "Home")
+    assert vault.find(kind, target, source) == expected
 
 
-def test_a_vault_is_read_with_titles_tags_and_a_report(site: MakeFolder, tmp_path: Path) -> None:
+def test_notes_reader_stores_titles_tags_and_report(site: MakeFolder, tmp_path: Path) -> None:
     folder = site(
         {
             "Home.md": "---\ntitle: Start\n---\n[[Note]] [[gone]] [w](https://e.org/x) ![[p.png]] "
@@ -204,7 +206,7 @@ def test_a_vault_is_read_with_titles_tags_and_a_report(site: MakeFolder, tmp_pat
         assert title_of(graph, name) == title
 
 
-def test_every_duplicate_is_a_row_and_names_stay_apart(site: MakeFolder) -> None:
+def test_notes_reader_counts_duplicates_and_separates_names(site: MakeFolder) -> None:
     folder = site({"a.md": "[[b]] [[b]] [[b.markdown]]", "b.markdown": "", "b.md": "", "#a.md": ""})
     graph = graph_of(folder, count_duplicates=True)
     assert sorted(graph.names) == ["#a.md", "a", "b", "b.md"]
@@ -225,11 +227,13 @@ def test_every_duplicate_is_a_row_and_names_stay_apart(site: MakeFolder) -> None
         ([".git/a.md", "b.tsv"], ""),
     ],
 )
-def test_folder_kind_is_the_commonest(site: MakeFolder, files: list[str], kind: str) -> None:
+def test_folder_kind_picks_most_common_format(
+    site: MakeFolder, files: list[str], kind: str
+) -> None:
     assert folder_kind(site(dict.fromkeys(files, ""))) == kind
 
 
-def test_a_site_that_holds_notes_says_so(site: MakeFolder) -> None:
+def test_html_reader_reports_unread_notes(site: MakeFolder) -> None:
     folder = site({"index.html": "<a href=b.html>b</a>", "b.html": "", "a.md": "[[c]]", "c.md": ""})
     _, source = read(folder)
     assert source["format"] == "HTML pages"
@@ -239,7 +243,7 @@ def test_a_site_that_holds_notes_says_so(site: MakeFolder) -> None:
     assert source["left_out"] == {}
 
 
-def test_nothing_outside_is_read(site: MakeFolder, tmp_path: Path) -> None:
+def test_notes_reader_stays_inside_folder(site: MakeFolder, tmp_path: Path) -> None:
     (tmp_path / "secret.md").write_text("# Secret\n[[a]]")
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "b.md").write_text("[[a]]")
@@ -257,7 +261,9 @@ def test_nothing_outside_is_read(site: MakeFolder, tmp_path: Path) -> None:
     assert source["pages"] == 3
 
 
-def test_broken_notes(site: MakeFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notes_reader_reports_unreadable_notes(
+    site: MakeFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("cocite.io.readers.notes.reader._LARGEST", 1000)
     folder = site(
         {
@@ -273,14 +279,16 @@ def test_broken_notes(site: MakeFolder, tmp_path: Path, monkeypatch: pytest.Monk
     found, source = read(folder, report=str(report))
     assert found == {("a", "b"), ("a", "long"), ("latin", "a"), ("wide", "a"), ("front", "a")}
     assert source["left_out"] == {
-        "binary file called Markdown": 1,
+        "Markdown file with binary content": 1,
         "front matter that is not YAML": 1,
         "page of more than 1,000 bytes": 1,
     }
     assert "front\tfront matter that is not YAML" in report.read_text()
 
 
-def test_note_crash(site: MakeFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notes_reader_survives_parser_crash(
+    site: MakeFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = tmp_path / "dies.py"
     script.write_text(
         """import json, os, sys
@@ -299,7 +307,9 @@ while size := int.from_bytes(sys.stdin.buffer.read(8), "little"):
     assert source["left_out"] == {"note whose parser crashed": 1}
 
 
-def test_no_folder_of_notes_is_refused(site: MakeFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_notes_reader_rejects_unusable_input(
+    site: MakeFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = site({"a.md": "[[a]]"})
     with pytest.raises(UnrecognizedInput, match=r"is a file; notes must be read as a folder"):
         cocite.ingest(folder / "a.md", folder.with_name("out.graph"), input_format="notes")
@@ -318,7 +328,7 @@ def test_no_folder_of_notes_is_refused(site: MakeFolder, monkeypatch: pytest.Mon
         graph_of(folder, bad_rows="few")
 
 
-# -- anything at all ------------------------------------------------------------------------
+# -- any content ----------------------------------------------------------------------------
 
 
 _PIECES = st.sampled_from(
@@ -331,21 +341,21 @@ _PIECES = st.sampled_from(
 
 
 @given(st.one_of(st.lists(_PIECES, max_size=60).map("".join), st.text(max_size=200)))
-def test_any_text_is_a_note(text: str) -> None:
+def test_links_of_accepts_any_text(text: str) -> None:
     found = links_of(text.encode("utf-8", "surrogatepass"))
     assert json.loads(json.dumps(found))["fault"] == found["fault"]
-    every = Vault(["a", "b/a"], ["c.png"])
-    for kind, written in found["links"]:
-        where, name = every.find(kind, written, "b/a")
-        assert (where in (NOTE, AMBIGUOUS)) <= (name in ("a", "b/a"))
+    vault = Vault(["a", "b/a"], ["c.png"])
+    for kind, target in found["links"]:
+        outcome, name = vault.find(kind, target, "b/a")
+        assert (outcome in (NOTE, AMBIGUOUS)) <= (name in ("a", "b/a"))
 
 
 @pytest.mark.parametrize("piece", ["%%", "%% ", "`%%", "```\n%%\n", "%%\n\n"])
-def test_comments_without_end_take_no_time_without_end(piece: str) -> None:
-    """A text of 100,000 signs: what is quadratic takes minutes."""
+def test_links_of_reads_unclosed_comments_fast(piece: str) -> None:
+    """100,000 characters: a quadratic scan takes minutes."""
     assert links_of((piece * (100_000 // len(piece)) + "\n\n[[A]]").encode())["fault"] == ""
 
 
 @given(st.binary(max_size=200))
-def test_any_bytes_are_a_note(content: bytes) -> None:
+def test_links_of_accepts_any_bytes(content: bytes) -> None:
     assert {*links_of(content)} == {"title", "aliases", "tags", "links", "fault"}

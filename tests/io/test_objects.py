@@ -1,4 +1,4 @@
-"""Links in memory: every object comes back as it went in; what holds no links is refused."""
+"""Links in memory: all objects round-trip, and invalid links are rejected."""
 
 import datetime
 import math
@@ -29,8 +29,8 @@ from tests.io.plain import links as stored_links
 TEXTS = st.text("ab é/", min_size=1, max_size=3).map(lambda text: text.strip(" ")).filter(bool)
 IDS = st.integers(0, 9) | st.integers(2**63, 2**64 - 1)
 SMALL = st.integers(0, 9)
-OTHERS = st.tuples(st.integers(-3, 3), TEXTS) | st.dates() | st.fractions() | st.integers(0, 5)
-KINDS = st.sampled_from([TEXTS, IDS, OTHERS])
+MIXED = st.tuples(st.integers(-3, 3), TEXTS) | st.dates() | st.fractions() | st.integers(0, 5)
+KINDS = st.sampled_from([TEXTS, IDS, MIXED])
 WEIGHTS = st.integers(1, 64).map(lambda eighths: eighths / 8)
 """Exact in float32, and so are their sums."""
 FEW = settings(max_examples=8)
@@ -45,19 +45,19 @@ def distinct_as_text(links: list[tuple[Any, Any]]) -> bool:
     return len({str(name) for name in names}) == len(names)
 
 
-def named(graph: Graph) -> list[Any]:
+def names_of(graph: Graph) -> list[Any]:
     return list(graph.names)
 
 
 def links_in(graph: Graph) -> dict[tuple[Any, Any], float]:
-    """Links by names, with their weights or 1."""
+    """Links by name, with their weights or 1."""
     weights = np.ones(graph.edges) if graph.in_weights is None else graph.in_weights
     return dict(zip(stored_links(graph), weights.tolist(), strict=True))
 
 
 @FEW
 @given(st.data())
-def test_pairs_come_back_as_they_went_in(data: st.DataObject) -> None:
+def test_ingest_round_trips_pairs(data: st.DataObject) -> None:
     names = data.draw(KINDS)
     links = data.draw(edges_of(names).filter(distinct_as_text))
     graph = cocite.ingest(links, keep_self_loops=True)
@@ -75,7 +75,7 @@ TABLES: dict[str, Callable[[Any], Any]] = {
     "polars": lambda columns: polars.DataFrame(columns, strict=False),
     "arrow": pyarrow.table,
 }
-BACK: dict[str, Callable[[Graph], Any]] = {
+EXPORTS: dict[str, Callable[[Graph], Any]] = {
     "pandas": lambda graph: graph.to_pandas().to_dict("list"),
     "polars": lambda graph: graph.to_polars().to_dict(as_series=False),
     "arrow": lambda graph: graph.to_arrow().to_pydict(),
@@ -85,7 +85,7 @@ BACK: dict[str, Callable[[Graph], Any]] = {
 @pytest.mark.parametrize("kind", TABLES)
 @FEW
 @given(st.data())
-def test_tables_come_back(kind: str, data: st.DataObject) -> None:
+def test_ingest_round_trips_tables(kind: str, data: st.DataObject) -> None:
     names = data.draw(st.sampled_from([TEXTS, SMALL]))
     links = data.draw(edges_of(names))
     weights = data.draw(st.lists(WEIGHTS, min_size=len(links), max_size=len(links)))
@@ -97,7 +97,7 @@ def test_tables_come_back(kind: str, data: st.DataObject) -> None:
     total: dict[tuple[Any, Any], float] = defaultdict(float)
     for link, weight in zip(links, weights, strict=True):
         total[tuple(sorted(link)) if undirected else link] += weight
-    back = BACK[kind](graph)
+    back = EXPORTS[kind](graph)
     assert list(back) == ["source", "target", "weight"]
     pairs = zip(back["source"], back["target"], strict=True)
     found = dict(zip(pairs, back["weight"], strict=True))
@@ -107,49 +107,49 @@ def test_tables_come_back(kind: str, data: st.DataObject) -> None:
     assert found == total
     plain = cocite.ingest(table, **chosen)
     assert plain.in_weights is None
-    assert list(BACK[kind](plain)) == ["source", "target"]
+    assert list(EXPORTS[kind](plain)) == ["source", "target"]
     assert set(links_in(plain)) == set(links)
 
 
 @FEW
 @given(st.integers(1, 6), st.data())
-def test_sparse_matrices_come_back(nodes: int, data: st.DataObject) -> None:
-    cells = st.integers(0, nodes - 1)
+def test_ingest_round_trips_scipy_matrices(nodes: int, data: st.DataObject) -> None:
+    indices = st.integers(0, nodes - 1)
     weights = data.draw(st.just(st.just(1.0)) | st.just(WEIGHTS))
-    there = data.draw(st.dictionaries(st.tuples(cells, cells), weights))
+    entries = data.draw(st.dictionaries(st.tuples(indices, indices), weights))
     dense = np.zeros((nodes, nodes))
-    for cell, weight in there.items():
+    for cell, weight in entries.items():
         dense[cell] = weight
     kind = data.draw(st.sampled_from(["csr_array", "csc_matrix", "coo_array", "lil_matrix"]))
     matrix = getattr(scipy.sparse, kind)(dense)
     graph = cocite.ingest(matrix, keep_self_loops=True)
     assert graph.nodes == nodes
-    assert (graph.in_weights is not None) == any(value != 1 for value in there.values())
+    assert (graph.in_weights is not None) == any(value != 1 for value in entries.values())
     back = graph.to_scipy()
     assert isinstance(back, scipy.sparse.csr_array)
     assert back.has_sorted_indices
     np.testing.assert_array_equal(back.toarray(), dense)
     names = [(node, "page") for node in range(nodes)]
-    named = cocite.ingest(matrix, nodes=names, keep_self_loops=True)
-    assert links_in(named) == {(names[a], names[b]): w for (a, b), w in there.items()}
+    labeled = cocite.ingest(matrix, nodes=names, keep_self_loops=True)
+    assert links_in(labeled) == {(names[a], names[b]): w for (a, b), w in entries.items()}
 
 
 @FEW
 @given(st.data())
-def test_graphs_of_networkx_come_back(data: st.DataObject) -> None:
+def test_ingest_round_trips_networkx_graphs(data: st.DataObject) -> None:
     directed, multi, weighted = (data.draw(st.booleans()) for _ in range(3))
     classes = [networkx.Graph, networkx.DiGraph, networkx.MultiGraph, networkx.MultiDiGraph]
-    there = classes[directed + 2 * multi]()
+    original = classes[directed + 2 * multi]()
     names = data.draw(KINDS)
     links = data.draw(edges_of(names).filter(distinct_as_text))
     for a, b in links:
-        there.add_edge(a, b, color="red", **({"weight": data.draw(WEIGHTS)} if weighted else {}))
-    graph = cocite.ingest(there, keep_self_loops=True)
+        original.add_edge(a, b, color="red", **({"weight": data.draw(WEIGHTS)} if weighted else {}))
+    graph = cocite.ingest(original, keep_self_loops=True)
     back = graph.to_networkx()
     assert back.is_directed() == directed
-    assert set(back.nodes) == set(there.nodes)
+    assert set(back.nodes) == set(original.nodes)
     total: Counter[Any] = Counter()
-    for a, b, weight in there.edges(data="weight", default=1):
+    for a, b, weight in original.edges(data="weight", default=1):
         total[(a, b) if directed else frozenset((a, b))] += weight
     found = {
         (a, b) if directed else frozenset((a, b)): weight
@@ -157,40 +157,42 @@ def test_graphs_of_networkx_come_back(data: st.DataObject) -> None:
     }
     assert found == (total if weighted else dict.fromkeys(total, 1))
     assert "color" not in next(iter(back.edges(data=True)))[2]
-    counted = cocite.ingest(there, count_duplicates=True, keep_self_loops=True)
-    loops = sum(a == b for a, b in there.edges())
-    both = 1 if directed else 2
+    counted = cocite.ingest(original, count_duplicates=True, keep_self_loops=True)
+    loops = sum(a == b for a, b in original.edges())
+    directions = 1 if directed else 2
     assert counted.in_weights is not None
-    assert counted.in_weights.sum() == both * (there.number_of_edges() - loops) + loops
+    assert counted.in_weights.sum() == directions * (original.number_of_edges() - loops) + loops
 
 
-def keys(graph: Any, directed: bool) -> list[tuple[int, int]]:
+def edge_keys(graph: Any, directed: bool) -> list[tuple[int, int]]:
     return [link.tuple if directed else tuple(sorted(link.tuple)) for link in graph.es]
 
 
 @FEW
 @given(st.data())
-def test_graphs_of_igraph_come_back(data: st.DataObject) -> None:
+def test_ingest_round_trips_igraph_graphs(data: st.DataObject) -> None:
     nodes = data.draw(st.integers(1, 6))
     directed, named, weighted = (data.draw(st.booleans()) for _ in range(3))
-    cells = st.integers(0, nodes - 1)
-    links = data.draw(st.lists(st.tuples(cells, cells), max_size=9))
-    there = igraph.Graph(nodes, links, directed=directed)
+    indices = st.integers(0, nodes - 1)
+    links = data.draw(st.lists(st.tuples(indices, indices), max_size=9))
+    original = igraph.Graph(nodes, links, directed=directed)
     if named:
-        there.vs["name"] = [f"page {node}" for node in range(nodes)]
+        original.vs["name"] = [f"page {node}" for node in range(nodes)]
     if weighted and links:
-        there.es["weight"] = data.draw(st.lists(WEIGHTS, min_size=len(links), max_size=len(links)))
-    back = cocite.ingest(there, keep_self_loops=True).to_igraph()
+        original.es["weight"] = data.draw(
+            st.lists(WEIGHTS, min_size=len(links), max_size=len(links))
+        )
+    back = cocite.ingest(original, keep_self_loops=True).to_igraph()
     assert back.vcount() == nodes
     assert back.is_directed() == directed
     assert ("name" in back.vs.attributes()) == named
     if named:
-        assert back.vs["name"] == there.vs["name"]
-    there.simplify(multiple=True, loops=False, combine_edges="sum")
-    assert sorted(keys(back, directed)) == sorted(keys(there, directed))
-    if "weight" in there.es.attributes() and there.ecount():
-        weights = dict(zip(keys(there, directed), there.es["weight"], strict=True))
-        assert dict(zip(keys(back, directed), back.es["weight"], strict=True)) == weights
+        assert back.vs["name"] == original.vs["name"]
+    original.simplify(multiple=True, loops=False, combine_edges="sum")
+    assert sorted(edge_keys(back, directed)) == sorted(edge_keys(original, directed))
+    if "weight" in original.es.attributes() and original.ecount():
+        weights = dict(zip(edge_keys(original, directed), original.es["weight"], strict=True))
+        assert dict(zip(edge_keys(back, directed), back.es["weight"], strict=True)) == weights
 
 
 @pytest.mark.parametrize(
@@ -215,14 +217,14 @@ def test_graphs_of_igraph_come_back(data: st.DataObject) -> None:
         ),
     ],
 )
-def test_columns_of_all_types_are_names(names: list[Any], columns: list[Any]) -> None:
+def test_ingest_reads_names_from_any_column_type(names: list[Any], columns: list[Any]) -> None:
     for column in columns:
         library = type(column).__module__.split(".")[0].replace("pyarrow", "arrow")
         graph = cocite.ingest(TABLES[library]({"x": column, "y": column}), keep_self_loops=True)
-        assert named(graph) == names
+        assert names_of(graph) == names
 
 
-def test_arrays_batches_and_iterators_are_links() -> None:
+def test_ingest_accepts_arrays_batches_and_iterators() -> None:
     fields = np.array([(1, 2, 0.5)], [("a", "u4"), ("b", "u4"), ("w", "f4")])
     assert links_in(cocite.ingest(fields, weight_column="w")) == {(1, 2): 0.5}
     assert links_in(cocite.ingest(np.array([[1, 2, 0.5]]))) == {(1, 2): 0.5}
@@ -234,39 +236,44 @@ def test_arrays_batches_and_iterators_are_links() -> None:
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow", "numpy"])
-def test_titled_columns_found(kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_ingest_finds_columns_by_title(
+    kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level("INFO", "cocite")
     columns = {"id": ["7", "8"], "Target": ["b", "c"], "source": ["a", "a"], "weight": ["1", "2"]}
     frame = pandas.DataFrame(columns)
-    made: dict[str, Callable[[], Any]] = {
+    makers: dict[str, Callable[[], Any]] = {
         "pandas": lambda: frame,
         "polars": lambda: polars.DataFrame(columns),
         "arrow": lambda: pyarrow.table(columns),
         "numpy": lambda: frame.astype("U1").to_records(index=False),
     }
-    links = made[kind]()
+    links = makers[kind]()
     frame.to_csv(tmp_path / "links.csv", index=False)
-    of_file = cocite.ingest(tmp_path / "links.csv", tmp_path / "g").to_pandas()
-    assert set(zip(of_file["source"], of_file["target"], strict=True)) == {("a", "b"), ("a", "c")}
+    from_file = cocite.ingest(tmp_path / "links.csv", tmp_path / "g").to_pandas()
+    assert set(zip(from_file["source"], from_file["target"], strict=True)) == {
+        ("a", "b"),
+        ("a", "c"),
+    }
     found = cocite.ingest(links).to_pandas()
-    assert set(map(tuple, found.to_numpy())) == set(map(tuple, of_file.to_numpy()))
+    assert set(map(tuple, found.to_numpy())) == set(map(tuple, from_file.to_numpy()))
     assert "links go from 'source' to 'Target'" in caplog.text
-    turned = cocite.ingest(links, columns=("Target", "source")).to_pandas()
-    assert set(turned["target"]) == {"a"}
+    swapped = cocite.ingest(links, columns=("Target", "source")).to_pandas()
+    assert set(swapped["target"]) == {"a"}
     hits = cocite.related(links, "b", columns=("Target", "source"))
     assert {hit.node for hit in hits} == {"a", "c"}
 
 
-def test_nodes_without_links_exist_too() -> None:
+def test_ingest_nodes_adds_isolated_nodes() -> None:
     for nodes in (["z", "a"], np.array(["z"]), pandas.Series(["z"]), pyarrow.array(["z"])):
         graph = cocite.ingest([("a", "b")], nodes=nodes)
-        assert named(graph) == ["a", "b", "z"]
-    assert named(cocite.ingest([(1, 2)], nodes=[(0, 0)])) == [(0, 0), 1, 2]
+        assert names_of(graph) == ["a", "b", "z"]
+    assert names_of(cocite.ingest([(1, 2)], nodes=[(0, 0)])) == [(0, 0), 1, 2]
     with pytest.raises(UsageError, match="nodes is 'z'; it must be a list"):
         cocite.ingest([("a", "b")], nodes="z")
 
 
-def test_equal_names_are_one_node_as_in_python() -> None:
+def test_ingest_merges_equal_python_names() -> None:
     links = [
         ((1, np.int64(2)), "x"),
         ((1, 2), Fraction(1, 2)),
@@ -328,17 +335,17 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
 }
 
 
-@pytest.mark.parametrize("what", NOT_LINKS)
-def test_what_holds_no_links_is_refused_in_words(what: str) -> None:
-    make, error, message = NOT_LINKS[what]
+@pytest.mark.parametrize("case", NOT_LINKS)
+def test_ingest_rejects_invalid_links(case: str) -> None:
+    make, error, message = NOT_LINKS[case]
     with pytest.raises(error, match=message):
         cocite.ingest(make())
 
 
-def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
+def test_ingest_rejects_wrong_options(tmp_path: Path) -> None:
     frame = pandas.DataFrame({"a": ["x"], "b": ["y"], "c": ["z"]})
-    square, igraphs = scipy.sparse.csr_array(np.ones((2, 2))), igraph.Graph(2, [(0, 1)])
-    wrong: list[tuple[Any, dict[str, Any], str]] = [
+    square, pair = scipy.sparse.csr_array(np.ones((2, 2))), igraph.Graph(2, [(0, 1)])
+    cases: list[tuple[Any, dict[str, Any], str]] = [
         (frame, {"columns": "a,d"}, "has no column 'd'; its columns are 'a', 'b', 'c'"),
         (frame, {"columns": ["a"]}, "it must be two"),
         (frame, {"columns": ["a", "a"]}, "used twice"),
@@ -346,24 +353,24 @@ def test_wrong_use_is_refused_in_words(tmp_path: Path) -> None:
         (frame, {"delimiter": "tab"}, "delimiter applies to files"),
         (5, {}, "int contains no links"),
         (square, {"weight_column": "w"}, "its values are the weights: omit columns and weight_c"),
-        (igraphs, {"weight_column": "cost"}, "igraph graph have no attribute 'cost'"),
+        (pair, {"weight_column": "cost"}, "igraph graph have no attribute 'cost'"),
         (scipy.sparse.csr_array(np.ones((2, 3))), {}, r"shape \(2, 3\)"),
         (square, {"nodes": ["a"]}, "2 nodes, but 1 names"),
         (square, {"nodes": ["a", "a"]}, "two nodes have the same name"),
         ([("a", "b", 1.5)], {"count_duplicates": True}, "already has weights: omit count_dupl"),
         (networkx.Graph([(1, 2)]), {"nodes": [1]}, "it has its own nodes"),
     ]
-    for links, options, message in wrong:
+    for links, options, message in cases:
         with pytest.raises(UsageError, match=message):
             cocite.ingest(links, **options)
     with pytest.raises(InputError, match="its weight is not a number"):
         cocite.ingest(-square)
-    (tmp_path / "there").mkdir()
+    (tmp_path / "existing").mkdir()
     with pytest.raises(OutputExists):
-        cocite.ingest([("a", "b")], tmp_path / "there")
+        cocite.ingest([("a", "b")], tmp_path / "existing")
 
 
-def test_bad_rows_are_left_out_where_one_says_so() -> None:
+def test_ingest_bad_rows_skips_bad_rows() -> None:
     rows: list[tuple[Any, ...]] = [("a", "b", 1.0), ("b", "c", 2.0), (None, "c", 1.0)]
     graph = cocite.ingest(rows, bad_rows="few")
     assert links_in(graph) == {("a", "b"): 1.0, ("b", "c"): 2.0}
@@ -375,28 +382,28 @@ def test_bad_rows_are_left_out_where_one_says_so() -> None:
     assert links_in(cocite.ingest(mostly, bad_rows="all")) == {("a", "b"): 1.0}
 
 
-def test_a_stored_graph_keeps_text_and_whole_numbers(tmp_path: Path) -> None:
+def test_graph_open_reads_names_as_text(tmp_path: Path) -> None:
     graph = cocite.ingest([((1, 2), (3, 4))], tmp_path / "g")
-    assert named(graph) == [(1, 2), (3, 4)]
-    assert named(Graph.open(tmp_path / "g")) == ["(1, 2)", "(3, 4)"]
+    assert names_of(graph) == [(1, 2), (3, 4)]
+    assert names_of(Graph.open(tmp_path / "g")) == ["(1, 2)", "(3, 4)"]
     numbers = cocite.ingest([(1, 7)], tmp_path / "n")
-    assert named(numbers) == [1, 7]
+    assert names_of(numbers) == [1, 7]
     opened = Graph.open(tmp_path / "n")
-    assert named(opened) == ["1", "7"]
+    assert names_of(opened) == ["1", "7"]
     assert opened.digest == numbers.digest
     assert opened.to_networkx().has_edge("1", "7")
 
 
-def test_objects_are_stored_as_files_with_the_same_links_are(tmp_path: Path) -> None:
-    links = tmp_path / "links.tsv"
-    links.write_text("http://b.org/x\thttp://a.org/\t2\nhttp://a.org/\thttp://b.org/x\t0.5\n")
-    file = cocite.ingest(links, weight_column=3)
+def test_ingest_stores_objects_like_files(tmp_path: Path) -> None:
+    path = tmp_path / "links.tsv"
+    path.write_text("http://b.org/x\thttp://a.org/\t2\nhttp://a.org/\thttp://b.org/x\t0.5\n")
+    stored = cocite.ingest(path, weight_column=3)
     rows = [("http://b.org/x", "http://a.org/", 2), ("http://a.org/", "http://b.org/x", 0.5)]
-    assert cocite.ingest(rows).digest == file.digest
+    assert cocite.ingest(rows).digest == stored.digest
 
 
 def address_of(values: Any) -> int:
-    """Where the values of a column begin: of an array, or of Arrow's."""
+    """The address of a column's values, in NumPy or Arrow."""
     if isinstance(values, np.ndarray):
         return int(values.__array_interface__["data"][0])
     return int(values.chunk(0).buffers()[-1].address)
@@ -413,15 +420,15 @@ def address_of(values: Any) -> int:
     ],
     ids=["pandas", "polars", "arrow", "polars text", "arrow text"],
 )
-def test_columns_are_not_copied(table: Any) -> None:
+def test_columns_of_avoids_copies(table: Any) -> None:
     column = columns_of(table)[1](0)
-    again = pyarrow.table(table)["a"]
-    assert address_of(column) == address_of(again)
+    expected = pyarrow.table(table)["a"]
+    assert address_of(column) == address_of(expected)
     assert not isinstance(column, np.ndarray) or column.dtype != object
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
-def test_text_with_holes_is_read_from_arrow(kind: str) -> None:
+def test_ingest_reports_missing_text_in_frame(kind: str) -> None:
     names = ["é", None, "b"]
     table: Any = (
         polars.DataFrame({"source": names, "target": ["x", "y", "z"]})
@@ -437,18 +444,18 @@ def test_text_with_holes_is_read_from_arrow(kind: str) -> None:
 
 
 @pytest.mark.parametrize("numbers", [True, False])
-def test_edge_lists_of_spark_and_cugraph_are_read(tmp_path: Path, numbers: bool) -> None:
-    """A folder of Parquet as Spark writes it: ``src`` and ``dst``, the ends of GraphFrames, which
-    are longs or text, and what else an edge has, which is left aside.
+def test_ingest_reads_spark_and_cugraph_edges(tmp_path: Path, numbers: bool) -> None:
+    """A Parquet folder as Spark writes it: ``src`` and ``dst``, as in GraphFrames, are longs or
+    text; further columns are ignored.
     """
     folder = tmp_path / "edges.parquet"
     folder.mkdir()
     (folder / "_SUCCESS").touch()
-    named = int if numbers else "page {}".format
-    links = [(named(a), named(a // 2)) for a in range(1, 40)]
-    for part, some in enumerate((links[:20], links[20:])):
-        columns = {"src": [a for a, _ in some], "dst": [b for _, b in some]}
-        table = pyarrow.table(columns | {"relationship": ["cites"] * len(some)})
+    label = int if numbers else "page {}".format
+    links = [(label(a), label(a // 2)) for a in range(1, 40)]
+    for part, rows in enumerate((links[:20], links[20:])):
+        columns = {"src": [a for a, _ in rows], "dst": [b for _, b in rows]}
+        table = pyarrow.table(columns | {"relationship": ["cites"] * len(rows)})
         name = f"part-{part:05}-3f1c-c000.snappy.parquet"
         pyarrow.parquet.write_table(table, folder / name, compression="snappy")
     graph = cocite.ingest(str(folder / "*.parquet"))

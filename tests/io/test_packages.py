@@ -1,4 +1,4 @@
-"""Lock files: a package links to those it needs."""
+"""Lock files: packages link to dependencies."""
 
 import json
 import subprocess
@@ -27,9 +27,9 @@ name = "importlib-metadata"
 
 
 def lock(head: str, **packages: str) -> str:
-    """A lock file of packages, each with further lines."""
-    each = (f'[[package]]\nname = "{name}"\n{lines}\n' for name, lines in packages.items())
-    return head + "".join(each)
+    """A lock file with these packages and their lines."""
+    tables = (f'[[package]]\nname = "{name}"\n{lines}\n' for name, lines in packages.items())
+    return head + "".join(tables)
 
 
 UV = lock(
@@ -79,8 +79,8 @@ PIP: dict[str, Any] = {
     "version": "1",
     "pip_version": "25",
     "installed": [
-        {"metadata": {"name": name} | ({"requires_dist": needs} if needs else {})}
-        for name, needs in (
+        {"metadata": {"name": name} | ({"requires_dist": requires} if requires else {})}
+        for name, requires in (
             ("Flask", ["click>=8", "Typing_Extensions; x > '1'"]),
             ("click", ["pytest ; extra == 'test'", "gone"]),
             ("typing.extensions", []),
@@ -91,7 +91,7 @@ PIP: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("content", "wanted", "packages"),
+    ("content", "expected", "packages"),
     [
         (POETRY, "flask>click flask>importlib-metadata", 3),
         (UV, "me>flask me>pytest flask>click", 4),
@@ -102,20 +102,22 @@ PIP: dict[str, Any] = {
         (json.dumps(PIP), "flask>click flask>typing-extensions pytest>click", 4),
     ],
 )
-def test_packages_link_to_needs(tmp_path: Path, content: str, wanted: str, packages: int) -> None:
+def test_packages_reader_links_dependencies(
+    tmp_path: Path, content: str, expected: str, packages: int
+) -> None:
     graph = read(tmp_path, content, "any")
-    assert sorted(f"{a}>{b}" for a, b in links(graph)) == sorted(wanted.split())
+    assert sorted(f"{a}>{b}" for a, b in links(graph)) == sorted(expected.split())
     assert graph.nodes == packages
     assert "packages link to their dependencies" in graph.store.facts["sources"][0]["read_as"]
 
 
 @pytest.mark.process
-def test_what_pip_says_of_this_environment_is_read(tmp_path: Path) -> None:
+def test_packages_reader_reads_pip_inspect(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "pip", "--no-input", "inspect"]
-    done = subprocess.run(command, capture_output=True, check=False)
-    if done.returncode:
+    result = subprocess.run(command, capture_output=True, check=False)
+    if result.returncode:
         pytest.skip("needs pip")
-    graph = read(tmp_path, done.stdout, "pip.json")
+    graph = read(tmp_path, result.stdout, "pip.json")
     assert ("pandas", "numpy") in links(graph)
 
 
@@ -128,6 +130,8 @@ def test_what_pip_says_of_this_environment_is_read(tmp_path: Path) -> None:
         (json.dumps({**NPM3, "packages": {"": []}}), "not a supported lock file: Attribute"),
     ],
 )
-def test_what_is_broken_is_named(tmp_path: Path, content: str, message: str) -> None:
+def test_packages_reader_reports_broken_lock_file(
+    tmp_path: Path, content: str, message: str
+) -> None:
     error = refused(tmp_path, InputError, content, "any", input_format="packages", match=message)
     assert error.exit_code == 1

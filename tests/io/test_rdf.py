@@ -1,4 +1,4 @@
-"""Triples of Wikidata and DBpedia: links by predicates, titles by labels."""
+"""RDF triples: predicates make links, and labels make titles."""
 
 import gzip
 import random
@@ -18,15 +18,17 @@ LABEL = "<http://www.w3.org/2000/01/rdf-schema#label>"
 
 
 def wikidata() -> str:
-    """As the file of truthy statements has them: labels in several languages, dates, links."""
-    drawn, rows = random.Random(5), ["# truthy"]
+    """As in Wikidata's truthy dump: labels in several languages, dates, links."""
+    rng, rows = random.Random(5), ["# truthy"]
     for i in range(40):
-        q = f"<{ENTITY}Q{i}>"
-        rows += [f'{q} {LABEL} "{word} {i}"@{word} .' for word in ("de", "en", "fr") if i % 4]
-        rows += [f'{q} {LABEL} "nur {i}"@de .'] * (i % 4 == 0)
-        rows += [f'{q} <{DIRECT}P577> "2001-01-01"^^<http://www.w3.org/2001/XMLSchema#date> .']
+        subject = f"<{ENTITY}Q{i}>"
+        rows += [f'{subject} {LABEL} "{word} {i}"@{word} .' for word in ("de", "en", "fr") if i % 4]
+        rows += [f'{subject} {LABEL} "nur {i}"@de .'] * (i % 4 == 0)
         rows += [
-            f"{q} <{DIRECT}P{drawn.choice((31, 279))}> <{ENTITY}Q{drawn.randrange(50)}> ."
+            f'{subject} <{DIRECT}P577> "2001-01-01"^^<http://www.w3.org/2001/XMLSchema#date> .'
+        ]
+        rows += [
+            f"{subject} <{DIRECT}P{rng.choice((31, 279))}> <{ENTITY}Q{rng.randrange(50)}> ."
             for _ in range(i % 6)
         ]
     return "\n".join(rows) + "\n"
@@ -45,8 +47,8 @@ XML = """<?xml version="1.0"?>
 """
 
 
-def counted(text: str, predicate: str = r"P\d+") -> list[tuple[str, str]]:
-    """The links in lines, by a pattern."""
+def links_in(text: str, predicate: str = r"P\d+") -> list[tuple[str, str]]:
+    """The links in N-Triples, by a pattern."""
     found = re.findall(rf"^<(\S+)> <{DIRECT}{predicate}> <(\S+)> \.$", text, re.M)
     return sorted({(a, b) for a, b in found if a != b})
 
@@ -60,16 +62,18 @@ def counted(text: str, predicate: str = r"P\d+") -> list[tuple[str, str]]:
         ({"predicate": f"<{DIRECT}P279>"}, "P279"),
     ],
 )
-def test_wikidata_has_titles(tmp_path: Path, options: dict[str, Any], predicate: str) -> None:
+def test_rdf_reader_reads_wikidata_with_titles(
+    tmp_path: Path, options: dict[str, Any], predicate: str
+) -> None:
     graph = read(tmp_path, gzip.compress(TRIPLES.encode()), "truthy.nt.gz", **options)
-    assert sorted(links(graph)) == counted(TRIPLES, predicate)
+    assert sorted(links(graph)) == links_in(TRIPLES, predicate)
     for name, title in zip(graph.names, titles_of(graph), strict=True):
         number = int(name.rpartition("Q")[2])
-        wanted = None if number >= 40 else f"en {number}" if number % 4 else f"nur {number}"
-        assert title == wanted
+        expected = None if number >= 40 else f"en {number}" if number % 4 else f"nur {number}"
+        assert title == expected
 
 
-def test_turtle_and_xml_are_read_too(tmp_path: Path) -> None:
+def test_rdf_reader_reads_turtle_xml_and_quads(tmp_path: Path) -> None:
     graph = read(tmp_path, TURTLE, "x.ttl", predicate="to")
     assert sorted((a[-1], b[-1]) for a, b in links(graph)) == [("a", "b"), ("a", "c"), ("b", "c")]
     assert source_of(graph)["read_as"] == (
@@ -82,12 +86,12 @@ def test_turtle_and_xml_are_read_too(tmp_path: Path) -> None:
     assert links(read(tmp_path, quad, "x.nq")) == [("http://a", "http://b")]
 
 
-def test_a_bad_triple_is_named_or_left_out(tmp_path: Path) -> None:
+def test_rdf_reader_reports_or_skips_bad_triple(tmp_path: Path) -> None:
     good = "<http://a> <http://p> <http://b> .\n"
     content = good * 3 + "# c\n<http://a> <p> oops .\n" + good
-    error = refused(tmp_path, MalformedRow, content, "l.nt", match=r"l\.nt:5: no triple: ")
+    error = refused(tmp_path, MalformedRow, content, "l.nt", match=r"l\.nt:5: not a triple: ")
     assert error.line == 5
-    refused(tmp_path, MalformedRow, good + good[:20], "l.nt", match=r"l\.nt:2: no triple: ")
+    refused(tmp_path, MalformedRow, good + good[:20], "l.nt", match=r"l\.nt:2: not a triple: ")
     with pytest.raises(MalformedRow, match=r":1: a control character in a name"):
         read(tmp_path, "<http://a\\u0001> <http://p> <http://b> .\n", "l.nt")
     assert nothing_left(tmp_path)
@@ -95,10 +99,10 @@ def test_a_bad_triple_is_named_or_left_out(tmp_path: Path) -> None:
     assert (graph.edges, graph.info().rows, graph.info().bad_rows) == (1, 4, 1)
 
 
-def test_predicates_that_are_not_there_are_named(tmp_path: Path) -> None:
+def test_predicate_option_rejects_unknown_predicate(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=rf"predicate 'P1'; it has {DIRECT}P279, .*P31"):
         read(tmp_path, TRIPLES, predicate="P1")
-    with pytest.raises(UsageError, match="selects triples of RDF, but the input has none"):
+    with pytest.raises(UsageError, match=r"\) applies only to RDF: omit --predicate"):
         read(tmp_path, "a\tb\n", predicate="P1")
     assert nothing_left(tmp_path)
 
@@ -114,7 +118,7 @@ PIECES = st.sampled_from(
 
 @settings(max_examples=30)
 @given(st.lists(PIECES, max_size=25).map(" ".join), st.sampled_from(["nt", "ttl"]))
-def test_any_triples_make_links_or_an_error(tmp_path: Path, text: str, kind: str) -> None:
+def test_rdf_reader_handles_any_triples(tmp_path: Path, text: str, kind: str) -> None:
     content = "<http://a> <http://p> <http://b> .\n" * 3 + text
     try:
         graph = read(tmp_path, content, f"l.{kind}", bad_rows="few")

@@ -1,4 +1,4 @@
-"""Readers of links: a new one is one file and one line of a table."""
+"""Link readers: a new one is one file and one line of a table."""
 
 import gzip
 import os
@@ -36,16 +36,16 @@ from tests.io.plain import assert_stored, graph_of, links, nothing_left, source_
 db = duckdb.connect()
 
 TOY = '''
-"""Arrows: a first line that says so, then rows such as a>b, or a>b>2.5 with a weight."""
+"""Arrows: a header line, then rows such as a>b, or a>b>2.5 with a weight."""
 
 from cocite.io.readers import Job, Read, FormatReader, clean_rows
 
 
 def read(job: Job) -> Read:
-    wanted = job.wanted + bool(job.options.weight)
+    columns = job.wanted + bool(job.options.weight)
     with job.source.reading() as (stream, _):
         stream.readline()
-        rows = (line.decode().rstrip("\\n").split(">")[:wanted] for line in stream)
+        rows = (line.decode().rstrip("\\n").split(">")[:columns] for line in stream)
         return clean_rows(job, "arrows", rows)
 
 
@@ -55,7 +55,7 @@ READER = FormatReader("arrows", "arrows (a>b)", read)
 
 @pytest.fixture
 def arrows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A file of arrows; their reader is one file, and one line before the reader of all files."""
+    """A file of arrows, and its reader: one module, and one line before the other formats."""
     (tmp_path / "toy_arrows.py").write_text(TOY)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.delitem(sys.modules, "toy_arrows", raising=False)
@@ -65,7 +65,7 @@ def arrows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "links.arrows"
 
 
-def test_a_new_reader_is_one_file_and_one_line(arrows: Path) -> None:
+def test_format_registers_new_reader(arrows: Path) -> None:
     output = arrows.with_name("g")
     graph = cocite.ingest(arrows, output, bad_rows="few")
     assert_stored(graph, [("a", "b"), ("b", "c"), ("a", "b"), ("c", "c")])
@@ -85,7 +85,7 @@ def test_a_new_reader_is_one_file_and_one_line(arrows: Path) -> None:
     assert nothing_left(arrows.parent)
 
 
-def test_inputs_of_several_kinds_make_one_graph(arrows: Path) -> None:
+def test_ingest_combines_inputs_of_several_formats(arrows: Path) -> None:
     arrows.write_text("ARROWS\n7>8\n")
     (arrows.parent / "more.tsv").write_text("8\t9\n")
     (arrows.parent / "nodes").write_text("ARROWS\n5\n")
@@ -97,8 +97,8 @@ def test_inputs_of_several_kinds_make_one_graph(arrows: Path) -> None:
     assert graph.info().names == "integers"
 
 
-def test_a_reader_may_be_named(arrows: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Whatever the content looks like: here its first line is no sign of arrows."""
+def test_input_format_selects_reader(arrows: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Even if the first line does not look like arrows."""
     arrows.write_text("anything\na>b\n")
     assert links(graph_of(arrows, input_format="arrows")) == [("a", "b")]
     arrows.write_text("ARROWS\tb\n")
@@ -115,7 +115,7 @@ def test_a_reader_may_be_named(arrows: Path, capsys: pytest.CaptureFixture[str])
     assert capsys.readouterr().err.startswith(f"read {arrows.name}: tab-separated")
 
 
-def test_a_pipe_is_looked_at_and_then_read_from_its_front(arrows: Path) -> None:
+def test_ingest_detects_format_of_pipe(arrows: Path) -> None:
     pipe = arrows.with_name("pipe")
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes(b"ARROWS\na>b\n"))
@@ -125,7 +125,7 @@ def test_a_pipe_is_looked_at_and_then_read_from_its_front(arrows: Path) -> None:
     assert links(graph) == [("a", "b")]
 
 
-def test_what_cannot_be_read_as_a_stream_is_refused(tmp_path: Path) -> None:
+def test_ingest_rejects_parquet_pipe(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=lambda: pipe.write_bytes(b"PAR1...."))
@@ -136,32 +136,32 @@ def test_what_cannot_be_read_as_a_stream_is_refused(tmp_path: Path) -> None:
     assert nothing_left(tmp_path)
 
 
-def test_a_file_that_nobody_may_read_is_named_before_any_work(tmp_path: Path) -> None:
-    """Root may read everything, so a directory stands for it: no reader takes one."""
-    begun: list[str] = []
+def test_ingest_checks_inputs_before_reading(tmp_path: Path) -> None:
+    """A directory stands for an unreadable file, since root can read any file."""
+    stages: list[str] = []
     (tmp_path / "links.tsv").write_text("a\tb\n")
     with pytest.raises(InputError, match="is a directory"):
         cocite.ingest(
             [tmp_path / "links.tsv", tmp_path],
             tmp_path / "out.graph",
-            progress=lambda stage, done, total: begun.append(stage),
+            progress=lambda stage, done, total: stages.append(stage),
         )
-    assert begun == []
+    assert stages == []
 
 
-def test_help_and_documentation_name_every_reader() -> None:
-    printed = " ".join(CliRunner().invoke(cli, ["ingest", "--help-all"]).output.split())
+def test_readers_appear_in_help_and_documentation() -> None:
+    help_text = " ".join(CliRunner().invoke(cli, ["ingest", "--help-all"]).output.split())
     folder = Path(readers.__file__).parent
     rows = (Path(__file__).parents[2] / "docs" / "input.md").read_text("utf-8")
     for name, module in readers.readers().items():
         reader = formats.reader_at(module)
-        assert " ".join(reader.described.split()) in printed
+        assert " ".join(reader.described.split()) in help_text
         assert name in ("text", "parquet") or re.search(rf"^\| `.*\b{name}`.* \|$", rows, re.M)
         parts = module.partition(":")[0].removeprefix(readers.__name__ + ".").split(".")
         assert folder.joinpath(*parts).with_suffix(".py").is_file()
 
 
-def test_the_reader_of_text_takes_what_no_line_tells_and_is_the_last(tmp_path: Path) -> None:
+def test_reader_of_falls_back_to_text(tmp_path: Path) -> None:
     (tmp_path / "x").write_text("a b\n")
     text = formats.reader_at(formats.TEXT)
     assert reader_of(Source(tmp_path / "x"), ReadOptions()) is text
@@ -179,28 +179,28 @@ NAMES = st.sampled_from(
 
 @given(st.lists(st.tuples(NAMES, NAMES), max_size=8))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-def test_single_rows_are_cleaned_as_text(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
-    """Their plain twin: what is no name is counted by its kind; ``io/tables.py`` drops blanks."""
+def test_clean_rows_counts_bad_names(tmp_path: Path, rows: list[tuple[str, str]]) -> None:
+    """Compared with a plain implementation; ``io/tables.py`` strips the blanks."""
     job = Job(Source(tmp_path / "x"), 2, ReadOptions(bad_rows="few"), tmp_path, db, no_progress)
     (tmp_path / "x").touch()
     relation, found, _ = clean_rows(job, "rows", rows)
-    wanted, bad = [], Counter[str]()
+    expected, bad = [], Counter[str]()
     for row in rows:
         kinds = [kind for name in row if (kind := fault(name.strip(" ")))]
         if kinds:
             bad[kinds[0]] += 1
         else:
-            wanted.append(row)
-    assert [tuple(map(str, row)) for row in db.execute(relation).fetchall()] == wanted
-    assert (found.rows, found.bad_rows) == (len(wanted), bad)
+            expected.append(row)
+    assert [tuple(map(str, row)) for row in db.execute(relation).fetchall()] == expected
+    assert (found.rows, found.bad_rows) == (len(expected), bad)
     plain = re.compile("0|[1-9][0-9]*")
     assert found.integers == all(
-        plain.fullmatch(name) and int(name) < 2**64 for row in wanted for name in row
+        plain.fullmatch(name) and int(name) < 2**64 for row in expected for name in row
     )
 
 
 def fault(name: str) -> str | None:
-    """What is wrong with a name, the first thing that is found from its front."""
+    """The first fault of a name, in the order of the checks."""
     if not name:
         return "empty name"
     try:

@@ -1,4 +1,4 @@
-"""Files that are no list of links are named, with what to do, however they are packed."""
+"""Unsupported files: errors name the format and say what to do, also if compressed."""
 
 import bz2
 import gzip
@@ -23,7 +23,7 @@ from cocite.errors import InputError, UnrecognizedInput
 from cocite.io.readers import ReadOptions, Source, reader_of
 from cocite.io.readers.formats import FORMATS, reader_at, readers
 from cocite.io.readers.sources import encoding_of, expand
-from tests.io.known_formats import ASKED, NO_TABLES, REFUSED
+from tests.io.known_formats import AMBIGUOUS, NOT_TABLES, REFUSED
 from tests.io.plain import links, nothing_left, read, refused
 
 HTML = """<!DOCTYPE html>
@@ -55,7 +55,7 @@ def array() -> bytes:
 
 NOISE = np.random.default_rng(7).integers(0, 256, 70_000).astype(np.uint8).tobytes()
 
-OTHERS: list[tuple[str, bytes | str]] = [
+UNSUPPORTED: list[tuple[str, bytes | str]] = [
     ("an HTML page", HTML),
     ("an HTML page", "\ufeff\n<!-- made\nby hand -->\n<HTML lang=en>\n<p>a b</p>\n"),
     ("an HTML page", "<ul>\n<li><a href='x'>y</a></li>\n</ul>\n"),
@@ -76,7 +76,7 @@ OTHERS: list[tuple[str, bytes | str]] = [
     ("binary data", b"\x7fELF\2\1\1" + bytes(100)),
     ("binary data", NOISE),
     ("text in an encoding other than UTF-8", "Köln\tZürich\nMünchen\tKöln\n".encode("latin-1")),
-    ("text with columns between characters of code 1", "a\x01b\nc\x01d\n"),
+    ("text with columns separated by characters of code 1", "a\x01b\nc\x01d\n"),
 ]
 
 
@@ -84,71 +84,73 @@ def as_bytes(content: bytes | str) -> bytes:
     return content.encode() if isinstance(content, str) else content
 
 
-@pytest.mark.parametrize(("name", "content"), OTHERS, ids=[name for name, _ in OTHERS])
+@pytest.mark.parametrize(("name", "content"), UNSUPPORTED, ids=[name for name, _ in UNSUPPORTED])
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_another_format_is_refused_by_its_name(
+def test_reader_of_names_unsupported_format(
     tmp_path: Path, name: str, content: bytes | str, pack: Callable[[bytes], bytes]
 ) -> None:
-    """Also where bad rows are to be skipped, and with the ending of an edge list."""
+    """Also if bad rows are skipped, and with the suffix of an edge list."""
     path = tmp_path / "links.tsv"
     path.write_bytes(pack(as_bytes(content)))
     for options in (ReadOptions(), ReadOptions(bad_rows="all")):
         with pytest.raises(UnrecognizedInput) as caught:
             reader_of(Source(path), options)
         packed = "" if pack is bytes else " (packed by gzip)"
-        begin = f"{path} is {name}{packed}, which cocite does not read. "
-        assert str(caught.value).startswith(begin)
+        prefix = f"{path} is {name}{packed}, which cocite does not read. "
+        assert str(caught.value).startswith(prefix)
         assert caught.value.exit_code == 2
-        rest = str(caught.value).removeprefix(begin)
-        assert len(rest) > 15
-        assert "{" not in rest.replace("{ ", "")
+        advice = str(caught.value).removeprefix(prefix)
+        assert len(advice) > 15
+        assert "{" not in advice.replace("{ ", "")
 
 
-def test_every_format_is_tried_here() -> None:
-    untried = (
+def test_formats_without_reader_have_cases() -> None:
+    untested = (
         {line.name for line in FORMATS if not line.reader}
-        - {name for name, _ in OTHERS}
+        - {name for name, _ in UNSUPPORTED}
         - set(REFUSED)
     )
-    assert untried == {
+    assert untested == {
         "packed by 7z, rar, lz4, compress or lzip",
         "an Arrow, ORC, Avro or HDF5 table",
         "a DuckDB database",
     }
 
 
-def test_nothing_is_left_of_what_is_refused(tmp_path: Path) -> None:
-    """XML made two junk links where bad rows were skipped, and a page a graph of its tags."""
+def test_ingest_leaves_no_output_for_markup(tmp_path: Path) -> None:
+    """Skipping bad rows must not turn XML or HTML into junk links."""
     for content in (HTML, XML):
         refused(tmp_path, UnrecognizedInput, content, bad_rows="few")
 
 
 @pytest.mark.process
-def test_a_pipe_is_refused_too(tmp_path: Path) -> None:
+def test_ingest_rejects_unsupported_stdin(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "cocite", "ingest", "-", "-o", str(tmp_path / "g")]
-    done = subprocess.run(
+    result = subprocess.run(
         command, input=gzip.compress(HTML.encode()), capture_output=True, check=False
     )
-    assert (done.returncode, done.stdout) == (2, b"")
-    assert done.stderr.startswith(b"Error: standard input is an HTML page (packed by gzip), which")
-    done = subprocess.run(command, input=b"a\x01b\n", capture_output=True, check=False)
-    assert b"cat FILE | tr '\\001' '\\t' | cocite ingest - -o DIR" in done.stderr
+    assert (result.returncode, result.stdout) == (2, b"")
+    assert result.stderr.startswith(
+        b"Error: standard input is an HTML page (packed by gzip), which"
+    )
+    result = subprocess.run(command, input=b"a\x01b\n", capture_output=True, check=False)
+    assert b"cat FILE | tr '\\001' '\\t' | cocite ingest - -o DIR" in result.stderr
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_packed_twice_is_refused(tmp_path: Path) -> None:
+def test_ingest_rejects_doubly_compressed_input(tmp_path: Path) -> None:
     with pytest.raises(UnrecognizedInput, match=r"is binary data \(packed by bzip2\), which"):
         read(tmp_path, bz2.compress(gzip.compress(b"a\tb\n")))
 
 
-def test_parquet_in_a_packing_is_to_be_unpacked(tmp_path: Path) -> None:
+def test_ingest_rejects_compressed_parquet(tmp_path: Path) -> None:
     with pytest.raises(
         UnrecognizedInput, match=r"is Parquet \(packed by xz\), .* unpacked first: xz -dc "
     ):
         read(tmp_path, lzma.compress(b"PAR1" + bytes(50) + b"PAR1"))
 
 
-def test_what_is_stored_by_cocite_is_not_ingested(tmp_path: Path) -> None:
+def test_ingest_rejects_stored_graph_and_index(tmp_path: Path) -> None:
     graph = read(tmp_path, "a\tb\nc\tb\na\td\nc\td\n")
     path = graph.store.path
     cocite.build(graph, tmp_path / "i", measure="cocitation")
@@ -167,11 +169,13 @@ ZURICH = "Köln\tZürich\nZürich\tKöln\n"
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("content", "wanted"),
+    ("content", "expected"),
     [(ZURICH.encode("latin-1"), "Köln>Zürich Zürich>Köln"), ("a\x01b\nb\x01c\n", "a>b b>c")],
 )
-def test_advice_of_messages_reads_links(tmp_path: Path, content: bytes | str, wanted: str) -> None:
-    """The command in it, run by a shell as it stands; the file's name needs quotes."""
+def test_unrecognized_input_suggests_working_command(
+    tmp_path: Path, content: bytes | str, expected: str
+) -> None:
+    """The suggested shell command works as is; the file name needs quotes."""
     path = tmp_path / "it's links.txt"
     path.write_bytes(gzip.compress(as_bytes(content)))
     with pytest.raises(UnrecognizedInput) as caught:
@@ -179,10 +183,10 @@ def test_advice_of_messages_reads_links(tmp_path: Path, content: bytes | str, wa
     found = re.search(r"(gzip -dc .* \| )cocite (ingest - -o )DIR", str(caught.value))
     assert found
     program, graph = shlex.quote(sys.executable), shlex.quote(str(tmp_path / "g"))
-    typed = f"{found[1]}{program} -m cocite {found[2]}{graph}"
-    subprocess.run(["sh", "-c", typed], capture_output=True, check=True)
-    made = {f"{a}>{b}".replace(" ", "_") for a, b in links(cocite.Graph.open(tmp_path / "g"))}
-    assert made == set(wanted.split())
+    shell_command = f"{found[1]}{program} -m cocite {found[2]}{graph}"
+    subprocess.run(["sh", "-c", shell_command], capture_output=True, check=True)
+    stored = {f"{a}>{b}".replace(" ", "_") for a, b in links(cocite.Graph.open(tmp_path / "g"))}
+    assert stored == set(expected.split())
 
 
 TEXTS = [
@@ -195,7 +199,7 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("content", TEXTS)
-def test_names_may_begin_like_formats(tmp_path: Path, content: str) -> None:
+def test_ingest_accepts_names_resembling_formats(tmp_path: Path, content: str) -> None:
     first = content.removeprefix("\ufeff").partition("\t")[0]
     assert first in list(read(tmp_path, content, header="no").names)
 
@@ -209,7 +213,7 @@ def test_names_may_begin_like_formats(tmp_path: Path, content: str) -> None:
         "1,2,x\n2,3,y\n3,4,z\n5,6\n",
     ],
 )
-def test_rows_with_some_bad_ones_are_no_adjacency_list(tmp_path: Path, content: str) -> None:
+def test_adjacency_reader_declines_edge_list_with_bad_rows(tmp_path: Path, content: str) -> None:
     error = refused(tmp_path, InputError, content)
     assert "adjacency" not in str(error)
 
@@ -229,8 +233,8 @@ def test_rows_with_some_bad_ones_are_no_adjacency_list(tmp_path: Path, content: 
 )
 @example(b"a b\n", False)
 @example(b"\xff\xfea\0\t\0b\0\n\0", True)
-def test_random_bytes_make_no_graph(tmp_path: Path, content: bytes, skip: bool) -> None:
-    """Most of the rows are text that some delimiter cuts in two or more, and the graph has them."""
+def test_ingest_handles_random_bytes(tmp_path: Path, content: bytes, skip: bool) -> None:
+    """A graph is made only if some delimiter splits most rows into two or more fields."""
     try:
         graph = read(tmp_path, content, bad_rows="few" if skip else "stop")
     except InputError:
@@ -246,14 +250,14 @@ def test_random_bytes_make_no_graph(tmp_path: Path, content: bytes, skip: bool) 
             text = row.decode("utf-8").strip()
         except UnicodeDecodeError:
             continue
-        parts = max((text.split(by) for by in ("\t", ",", ";", "|", None)), key=len)
-        good += len(parts) >= 2 and not any(ord(letter) < 32 for letter in text.replace("\t", ""))
+        parts = max((text.split(delimiter) for delimiter in ("\t", ",", ";", "|", None)), key=len)
+        good += len(parts) >= 2 and not any(ord(char) < 32 for char in text.replace("\t", ""))
     assert graph.nodes > 0
     assert good * 2 >= len([row for row in rows if not row.strip().startswith(b"#")])
     assert good >= graph.info().rows
 
 
-def test_inputs_that_share_a_base_name_are_told_by_their_paths(tmp_path: Path) -> None:
+def test_expand_shows_paths_of_duplicate_names(tmp_path: Path) -> None:
     for name in ("a/links.tsv", "b/links.tsv", "b/more.tsv"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text("x\ty\n")
@@ -265,7 +269,7 @@ def test_inputs_that_share_a_base_name_are_told_by_their_paths(tmp_path: Path) -
     ]
 
 
-# -- a table of the formats that people have ------------------------------------------------
+# -- a table of common formats --------------------------------------------------------------
 
 CASES = [
     pytest.param(name, content, id=f"{name} {number}")
@@ -276,21 +280,23 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "content"), CASES)
 @pytest.mark.parametrize("file", ["links.tsv", "links.csv"])
-def test_known_format_is_named(tmp_path: Path, name: str, content: str | bytes, file: str) -> None:
-    """However lines end, and whatever becomes of bad rows."""
+def test_ingest_names_known_format(
+    tmp_path: Path, name: str, content: str | bytes, file: str
+) -> None:
+    """With any line ends and any choice of bad rows."""
     forms = [content] if isinstance(content, bytes) else [content, content.replace("\n", "\r\n")]
     for form in forms:
         for bad_rows in ("stop", "all"):
             error = refused(tmp_path, UnrecognizedInput, form, file, bad_rows=bad_rows)
-            begin = f"{tmp_path / file} is {name}, which cocite does not read. "
-            assert str(error).startswith(begin)
-            assert len(str(error)) > len(begin) + 15
+            prefix = f"{tmp_path / file} is {name}, which cocite does not read. "
+            assert str(error).startswith(prefix)
+            assert len(str(error)) > len(prefix) + 15
     assert nothing_left(tmp_path)
 
 
-@pytest.mark.parametrize("message", ASKED)
-def test_ingest_asks_about_what_is_not_clear(tmp_path: Path, message: str) -> None:
-    refused(tmp_path, UnrecognizedInput, ASKED[message], bad_rows="all", match=message)
+@pytest.mark.parametrize("message", AMBIGUOUS)
+def test_ingest_rejects_ambiguous_json_lines(tmp_path: Path, message: str) -> None:
+    refused(tmp_path, UnrecognizedInput, AMBIGUOUS[message], bad_rows="all", match=message)
 
 
 @pytest.mark.parametrize(
@@ -314,13 +320,13 @@ def test_ingest_asks_about_what_is_not_clear(tmp_path: Path, message: str) -> No
         "graph\tTD\nTD\tgraph\n",
     ],
 )
-def test_links_with_names_like_these_are_links(tmp_path: Path, content: str) -> None:
+def test_reader_of_accepts_links_resembling_formats(tmp_path: Path, content: str) -> None:
     path = tmp_path / "l.txt"
     path.write_text(content)
     reader = reader_of(Source(path), ReadOptions())
-    assert reader in {reader_at(readers()[called]) for called in ("text", "adjacency")}
+    assert reader in {reader_at(readers()[name]) for name in ("text", "adjacency")}
 
 
-@pytest.mark.parametrize("content", NO_TABLES)
-def test_text_that_is_no_table_is_refused(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize("content", NOT_TABLES)
+def test_ingest_rejects_text_without_table(tmp_path: Path, content: str) -> None:
     refused(tmp_path, InputError, content)

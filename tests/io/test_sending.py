@@ -1,4 +1,4 @@
-"""Outputs at a URL: one publication, never half a store, nobody's files lost."""
+"""Outputs at a URL: published whole or not at all, with no other files lost."""
 
 import json
 import os
@@ -23,14 +23,14 @@ BUCKET = "memory://bucket"
 
 @pytest.fixture(autouse=True)
 def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
-    """A bucket in memory, and a place for copies."""
+    """An in-memory bucket and a copy directory."""
     monkeypatch.setenv(remote.COPIES, str(tmp_path / "copies"))
     monkeypatch.setattr(remote, "_READ", {})
     monkeypatch.setattr(remote, "_ORIGINS", {})
-    found = fsspec.filesystem("memory")
-    yield found
-    if found.exists("/bucket"):
-        found.rm("/bucket", recursive=True)
+    filesystem = fsspec.filesystem("memory")
+    yield filesystem
+    if filesystem.exists("/bucket"):
+        filesystem.rm("/bucket", recursive=True)
 
 
 @pytest.fixture
@@ -40,23 +40,25 @@ def links(tmp_path: Path) -> Path:
     return file
 
 
-def stored(files: Any, name: str) -> dict[str, bytes]:
+def remote_files(files: Any, name: str) -> dict[str, bytes]:
     return {path.rsplit("/", 1)[1]: files.cat(path) for path in files.ls(f"/bucket/{name}", False)}
 
 
-def here(path: Path) -> dict[str, bytes]:
+def local_files(path: Path) -> dict[str, bytes]:
     return {file.name: file.read_bytes() for file in path.iterdir()}
 
 
-def test_sent_stores_equal_a_directory(files: Any, links: Path, tmp_path: Path) -> None:
+def test_remote_stores_match_local_directories(files: Any, links: Path, tmp_path: Path) -> None:
     graph = cocite.ingest(links, f"{BUCKET}/web.graph")
-    assert stored(files, "web.graph") == here(cocite.ingest(links, tmp_path / "web.graph").path)
+    assert remote_files(files, "web.graph") == local_files(
+        cocite.ingest(links, tmp_path / "web.graph").path
+    )
     options: dict[str, Any] = {"measure": "psimrank", "samples": 4}
     index = cocite.build(graph, f"{BUCKET}/web.index", **options)
     local = cocite.build(graph, tmp_path / "web.index", **options)
-    found, expected = stored(files, "web.index"), here(tmp_path / "web.index")
-    told = json.loads(found["manifest.json"])["facts"]["graph"]
-    assert told["path"] == f"{BUCKET}/web.graph"
+    found, expected = remote_files(files, "web.index"), local_files(tmp_path / "web.index")
+    recorded = json.loads(found["manifest.json"])["facts"]["graph"]
+    assert recorded["path"] == f"{BUCKET}/web.graph"
     assert found == expected
     assert index.related("a") == local.related("a")
     assert cocite.open(f"{BUCKET}/web.index").related("a") == local.related("a")
@@ -64,32 +66,36 @@ def test_sent_stores_equal_a_directory(files: Any, links: Path, tmp_path: Path) 
     assert list((tmp_path / "copies").glob("*.out")) == []
 
 
-def test_manifest_is_sent_last(files: Any, links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    done: list[str] = []
+def test_remote_sends_manifest_last(
+    files: Any, links: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls: list[str] = []
     for name in ("put", "write", "remove"):
-        real = getattr(Remote, name)
+        original = getattr(Remote, name)
 
-        def told(self: Remote, *given: Any, real: Any = real, name: str = name) -> Any:
-            done.extend(f"{name} {each}" for each in given if isinstance(each, str))
-            return real(self, *given)
+        def recorded(self: Remote, *args: Any, original: Any = original, name: str = name) -> Any:
+            calls.extend(f"{name} {arg}" for arg in args if isinstance(arg, str))
+            return original(self, *args)
 
-        monkeypatch.setattr(Remote, name, told)
+        monkeypatch.setattr(Remote, name, recorded)
     cocite.ingest(links, f"{BUCKET}/x")
-    assert done[0] == "write sending.json"
-    assert done[-2:] == ["write manifest.json", "remove sending.json"]
-    del done[:]
+    assert calls[0] == "write sending.json"
+    assert calls[-2:] == ["write manifest.json", "remove sending.json"]
+    del calls[:]
     with pytest.raises(OutputExists, match=r"exists.*--overwrite"):
         cocite.ingest(links, f"{BUCKET}/x")
-    assert done == []
+    assert calls == []
     links.write_text("c\ta\n")
     cocite.ingest(links, f"{BUCKET}/x", overwrite=True)
-    assert done[:2] == ["write sending.json", "remove manifest.json"]
-    assert done[-2:] == ["write manifest.json", "remove sending.json"]
+    assert calls[:2] == ["write sending.json", "remove manifest.json"]
+    assert calls[-2:] == ["write manifest.json", "remove sending.json"]
     assert Graph.open(f"{BUCKET}/x").edges == 1
-    assert "sending.json" not in stored(files, "x")
+    assert "sending.json" not in remote_files(files, "x")
 
 
-def test_killed_send_is_repeated(files: Any, links: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remote_recovers_from_interrupted_send(
+    files: Any, links: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     put, sent = Remote.put, []
 
     def broken(self: Remote, path: Path, name: str) -> None:
@@ -102,16 +108,16 @@ def test_killed_send_is_repeated(files: Any, links: Path, monkeypatch: pytest.Mo
         patched.setattr(Remote, "put", broken)
         with pytest.raises(StoreError, match="the network is gone") as caught:
             cocite.ingest(links, f"{BUCKET}/x")
-    whole = Path(caught.value.__notes__[0].rpartition(" ")[2])
-    assert Graph.open(whole).edges == 4
+    local_copy = Path(caught.value.__notes__[0].rpartition(" ")[2])
+    assert Graph.open(local_copy).edges == 4
     with pytest.raises(NotAStore):
         copied(f"{BUCKET}/x", "graph")
     cocite.ingest(links, f"{BUCKET}/x")
     assert Graph.open(f"{BUCKET}/x").edges == 4
-    assert "sending.json" not in stored(files, "x")
+    assert "sending.json" not in remote_files(files, "x")
 
 
-def test_what_is_somebody_elses_is_not_replaced(files: Any, links: Path) -> None:
+def test_overwrite_spares_foreign_files(files: Any, links: Path) -> None:
     files.pipe_file("/bucket/mine/notes.txt", b"mine")
     with pytest.raises(OutputExists, match=r"notes\.txt"):
         cocite.ingest(links, f"{BUCKET}/mine", overwrite=True)
@@ -121,15 +127,15 @@ def test_what_is_somebody_elses_is_not_replaced(files: Any, links: Path) -> None
     assert files.cat("/bucket/mine/notes.txt") == b"mine"
 
 
-def test_verbs_write_and_read_by_url(
+def test_cli_reads_and_writes_urls(
     files: Any, links: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["ingest", str(links), "-o", f"{BUCKET}/g"]) == 0
-    made = ["index", f"{BUCKET}/g", "-o", f"{BUCKET}/i", "--measure", "psimrank"]
-    assert main([*made, "--samples", "4"]) == 0
-    assert main(made) == 1
+    index_command = ["index", f"{BUCKET}/g", "-o", f"{BUCKET}/i", "--measure", "psimrank"]
+    assert main([*index_command, "--samples", "4"]) == 0
+    assert main(index_command) == 1
     assert "exists" in capsys.readouterr().err
-    for verb in (
+    for command in (
         ["info", f"{BUCKET}/g"],
         ["info", f"{BUCKET}/i"],
         ["verify", f"{BUCKET}/i"],
@@ -140,7 +146,7 @@ def test_verbs_write_and_read_by_url(
         ["rank", f"{BUCKET}/g", "-o", f"{BUCKET}/ranks.csv"],
         ["rank", f"{BUCKET}/g", "-o", f"{BUCKET}/ranks.npy"],
     ):
-        assert main(verb) == 0, (verb, capsys.readouterr().err)
+        assert main(command) == 0, (command, capsys.readouterr().err)
     assert main(["rank", f"{BUCKET}/g", "-o", str(tmp_path / "ranks.csv")]) == 0
     assert files.cat("/bucket/ranks.csv") == (tmp_path / "ranks.csv").read_bytes()
     assert main(["rank", f"{BUCKET}/g", "-o", f"{BUCKET}/ranks.csv"]) == 1
@@ -148,36 +154,34 @@ def test_verbs_write_and_read_by_url(
     assert main(["related", f"{BUCKET}/nothing", "a"]) == 1
 
 
-def test_indexes_are_merged_into_a_url(files: Any, links: Path, tmp_path: Path) -> None:
+def test_merge_writes_to_url(files: Any, links: Path, tmp_path: Path) -> None:
     graph = cocite.ingest(links, tmp_path / "web.graph")
     parts = [tmp_path / "a.index", tmp_path / "b.index"]
     for path, numbers in zip(parts, (range(4), range(4, 8)), strict=True):
         cocite.build(graph, path, measure="psimrank", numbers=numbers)
     expected = cocite.merge(parts, tmp_path / "c.index").related("a")
     assert cocite.merge(parts, f"{BUCKET}/c.index").related("a") == expected
-    told = json.loads(files.cat("/bucket/c.index/manifest.json"))["facts"]["graph"]
-    assert told["path"] == "../web.graph"
-    merged = ["merge", *map(str, parts), "-o", f"{BUCKET}/d.index"]
-    assert main(merged) == 0
+    recorded = json.loads(files.cat("/bucket/c.index/manifest.json"))["facts"]["graph"]
+    assert recorded["path"] == "../web.graph"
+    command = ["merge", *map(str, parts), "-o", f"{BUCKET}/d.index"]
+    assert main(command) == 0
     assert cocite.open(f"{BUCKET}/d.index").related("a") == expected
-    assert main(merged) == 1
+    assert main(command) == 1
 
 
-def test_a_file_url_is_written_whole(links: Path, tmp_path: Path) -> None:
+def test_ingest_and_rank_write_to_file_url(links: Path, tmp_path: Path) -> None:
     url = f"file://{tmp_path}/out"
     assert cocite.ingest(links, f"{url}/g").edges == 4
     assert main(["rank", f"{url}/g", "-o", f"{url}/ranks.csv"]) == 0
     assert [path.name for path in (tmp_path / "out").iterdir() if path.is_file()] == ["ranks.csv"]
 
 
-def test_where_no_url_is_taken_it_is_refused(links: Path, tmp_path: Path) -> None:
-    graph = cocite.ingest(links, tmp_path / "g")
+def test_generate_web_rejects_url() -> None:
     with pytest.raises(UsageError, match="is a URL; this output must be a directory"):
         cocite.generate_web(f"{BUCKET}/web", nodes=50, links=200)
-    assert graph.edges == 4
 
 
-def test_copies_are_shown_and_cleared(
+def test_cache_lists_and_clears_remote_copies(
     files: Any, links: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     places.place.cache_clear()
@@ -193,7 +197,7 @@ def test_copies_are_shown_and_cleared(
         os.close(lock)
     monkeypatch.setattr(remote, "_READ", {})
     assert main(["cache", "clear", "--remote", "--format", "json"]) == 0
-    gone = json.loads(capsys.readouterr().out)
-    assert [each["url"] for each in gone["copies"]] == [f"{BUCKET}/g"]
-    assert gone["bytes"] == copy["bytes"] > 0
+    removed = json.loads(capsys.readouterr().out)
+    assert [each["url"] for each in removed["copies"]] == [f"{BUCKET}/g"]
+    assert removed["bytes"] == copy["bytes"] > 0
     assert Remote(f"{BUCKET}/g").has("manifest.json")

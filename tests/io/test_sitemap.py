@@ -1,5 +1,5 @@
-"""Sitemaps and lists of URLs: what they name, the pages of folders and archives that they choose,
-and pages that are fetched from a server on this machine.
+"""Sitemaps and URL lists: what they contain, the pages of folders and archives that they select,
+and pages fetched from a local server.
 """
 
 import gzip
@@ -20,26 +20,25 @@ from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageErro
 from cocite.io.readers import Source
 from cocite.io.readers.crawl import fetch
 from cocite.io.readers.crawl.sitemap import read_listed
-from tests.io.plain import graph_of, links, nothing_left, source_of, title_of
-from tests.io.plain import written as files
+from tests.io.plain import graph_of, links, nothing_left, source_of, title_of, write_files
 from tests.io.served import Answer, Served, html
-from tests.io.test_warc import moved, page, written
+from tests.io.test_warc import page, redirect, write_archive
 
 NAMESPACE = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 
-def sitemap(*urls: str, kind: str = "urlset", of: str = "url") -> str:
-    each = "".join(
-        f"<{of}>\n<loc> {url}\n</loc><lastmod>2026-01-01</lastmod></{of}>" for url in urls
+def sitemap(*urls: str, kind: str = "urlset", tag: str = "url") -> str:
+    entries = "".join(
+        f"<{tag}>\n<loc> {url}\n</loc><lastmod>2026-01-01</lastmod></{tag}>" for url in urls
     )
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n<{kind} {NAMESPACE}>{each}</{kind}>'
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<{kind} {NAMESPACE}>{entries}</{kind}>'
 
 
 def index(*urls: str) -> str:
-    return sitemap(*urls, kind="sitemapindex", of="sitemap")
+    return sitemap(*urls, kind="sitemapindex", tag="sitemap")
 
 
-def test_sitemaps_name_pages(tmp_path: Path) -> None:
+def test_read_listed_reads_sitemaps_and_url_lists(tmp_path: Path) -> None:
     image = (
         '<image:image xmlns:image="http://www.google.com/schemas/sitemap-image/1.1">'
         "<image:loc>http://a.org/x.png</image:loc></image:image>"
@@ -58,7 +57,7 @@ def test_sitemaps_name_pages(tmp_path: Path) -> None:
     assert list(listed.pages) == ["http://a.org/d/x.html", "http://a.org/y"]
 
 
-def test_sitemaps_of_an_index_lie_beside_it(tmp_path: Path) -> None:
+def test_read_listed_finds_sitemaps_beside_index(tmp_path: Path) -> None:
     first = index("http://a.org/maps/1.xml.gz", "http://a.org/2.xml", "http://a.org/index.xml")
     (tmp_path / "index.xml").write_text(first)
     (tmp_path / "1.xml.gz").write_bytes(gzip.compress(sitemap("http://a.org/1").encode()))
@@ -79,20 +78,20 @@ def test_sitemaps_of_an_index_lie_beside_it(tmp_path: Path) -> None:
         ('<!DOCTYPE x [<!ENTITY y "z">]>' + sitemap("&y;")[39:], r"s:1: the document has"),
     ],
 )
-def test_what_is_no_list_is_refused_by_its_line(tmp_path: Path, text: str, message: str) -> None:
+def test_read_listed_reports_line_of_error(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "s").write_text(text)
     with pytest.raises(InputError, match=message):
         read_listed(Source(tmp_path / "s"))
 
 
-def test_bad_lines_are_counted_where_they_are_to_be(tmp_path: Path) -> None:
+def test_read_listed_counts_skipped_lines(tmp_path: Path) -> None:
     (tmp_path / "s").write_text("http://a.org/\nx\nmailto:y\n")
     listed = read_listed(Source(tmp_path / "s"), skip=True)
     assert (list(listed.pages), listed.bad) == (["http://a.org/"], 2)
     assert listed.examples[0] == "line 2: not an http or https URL: 'x'"
 
 
-def test_a_list_alone_names_no_links(tmp_path: Path) -> None:
+def test_sitemap_reader_requires_fetch_or_pages(tmp_path: Path) -> None:
     (tmp_path / "sitemap.xml").write_text(sitemap("http://a.org/", "http://a.org/b"))
     (tmp_path / "urls.txt").write_text("http://a.org/\nhttp://b.org/\n")
     (tmp_path / "links.tsv").write_text("http://a.org/\thttp://b.org/\n")
@@ -107,15 +106,15 @@ def test_a_list_alone_names_no_links(tmp_path: Path) -> None:
         graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / name[:4], nodes=tmp_path / name)
         assert "http://a.org/" in graph.names
     for options in ({"fetch": True}, {"pages": tmp_path / "urls.txt"}):
-        with pytest.raises(UsageError, match="but the input has none"):
+        with pytest.raises(UsageError, match=r"\) applies only to .*: omit --"):
             cocite.ingest(tmp_path / "links.tsv", tmp_path / "h", **options)
     with pytest.raises(UsageError, match="delay is -1"):
         cocite.ingest(tmp_path / "urls.txt", tmp_path / "h", fetch=True, delay=-1)
     assert not (tmp_path / "h").exists()
 
 
-def test_a_list_chooses_pages_of_a_folder(tmp_path: Path) -> None:
-    folder = files(
+def test_pages_option_selects_pages_of_folder(tmp_path: Path) -> None:
+    folder = write_files(
         tmp_path / "site",
         {
             "index.html": html("a.html", "b.html", "c.html"),
@@ -125,7 +124,7 @@ def test_a_list_chooses_pages_of_a_folder(tmp_path: Path) -> None:
             "old.html": '<link rel=canonical href="b.html">',
         },
     )
-    wanted = {("index.html", "b.html"), ("b.html", "index.html")}
+    expected = {("index.html", "b.html"), ("b.html", "index.html")}
     urls = [f"https://x.org/d/{name}" for name in ("", "old.html", "lost")]
     (tmp_path / "s.xml").write_text(sitemap(*urls, "https://y.org/"))
     (tmp_path / "list.txt").write_text("index.html\nold.html\nlost.html\n")
@@ -133,26 +132,26 @@ def test_a_list_chooses_pages_of_a_folder(tmp_path: Path) -> None:
     graph = cocite.ingest(
         folder, out, pages=tmp_path / "s.xml", site="https://x.org/d/", report=report
     )
-    assert set(links(graph)) == wanted
+    assert set(links(graph)) == expected
     source = source_of(graph)
     assert source["left_out"] == {"listed pages that are missing": 2}
     assert source["others"] == {"to pages that are not listed": 4}
     assert source["pages"] == 2
     assert len(report.read_text().splitlines()) == 3
     graph = cocite.ingest(folder, out, pages=tmp_path / "list.txt", overwrite=True)
-    assert set(links(graph)) == wanted
+    assert set(links(graph)) == expected
     with pytest.raises(UnrecognizedInput, match=r"none of the 4 pages .* is in .*: --site URL"):
         cocite.ingest(folder, tmp_path / "h", pages=tmp_path / "s.xml")
     assert nothing_left(tmp_path)
 
 
-def test_a_list_chooses_pages_of_an_archive(tmp_path: Path) -> None:
-    archive = written(
+def test_pages_option_selects_pages_of_archive(tmp_path: Path) -> None:
+    archive = write_archive(
         tmp_path / "x.warc.gz",
         page("http://a.org/a", "b", "c", "old"),
         page("http://a.org/b", "a"),
         page("http://a.org/c", "a", "b"),
-        moved("http://a.org/old", "/b"),
+        redirect("http://a.org/old", "/b"),
     )
     (tmp_path / "list.txt").write_text("http://a.org/a\nhttp://a.org/old\nhttp://a.org/lost\n")
     graph = cocite.ingest(archive, tmp_path / "g", pages=tmp_path / "list.txt")
@@ -180,7 +179,7 @@ def fetched(
     return set(links(graph)), source_of(graph), graph
 
 
-def test_pages_are_fetched_politely(tmp_path: Path, served: Served) -> None:
+def test_fetch_obeys_robots_txt_and_follows_redirects(tmp_path: Path, served: Served) -> None:
     u = served.url
     robots = (
         b"User-agent: *\nDisallow: /\n\nUser-agent: cocite\nDisallow: /secret*.html$\nAllow: /\n"
@@ -214,15 +213,15 @@ def test_pages_are_fetched_politely(tmp_path: Path, served: Served) -> None:
     assert sorted(served.paths[1:]) == sorted(
         {"/", "/a", "/b", "/moved", "/away", "/image", "/lost", "/there"}
     )
-    assert served.most == 1
-    assert {agent for _, _, agent in served.asked} == {f"cocite/{cocite.__version__}"}
+    assert served.max_active == 1
+    assert {agent for _, _, agent in served.requests} == {f"cocite/{cocite.__version__}"}
     assert title_of(graph, u + "/a") == "Käse"
     report = (tmp_path / "report.tsv").read_text()
     assert "robots.txt forbids it" in report
     assert f"{u}/lost\tstatus 404\t\t\n" in report
 
 
-def test_requests_have_delay(
+def test_fetch_waits_between_requests(
     tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def sleep(seconds: float) -> None:
@@ -234,12 +233,12 @@ def test_requests_have_delay(
     served.page("/a", "/b")
     served.page("/b", "/a")
     fetched(tmp_path, f"{served.url}/a\n{served.url}/b\n", delay=0.1)
-    times = [when for _, when, _ in served.asked]
+    times = [when for _, when, _ in served.requests]
     assert times[1] - times[0] == pytest.approx(0.1)
     assert times[2] - times[1] == pytest.approx(0.3)
 
 
-def test_sitemaps_of_an_index_are_fetched(tmp_path: Path, served: Served) -> None:
+def test_fetch_reads_sitemaps_of_index(tmp_path: Path, served: Served) -> None:
     u = served.url
     served.pages["/1.xml.gz"] = 200, {}, gzip.compress(sitemap(u + "/a").encode())
     served.pages["/2.xml"] = (
@@ -265,7 +264,7 @@ def test_sitemaps_of_an_index_are_fetched(tmp_path: Path, served: Served) -> Non
         fetched(tmp_path, index(u + "/4.txt"))
 
 
-def test_failed_server_counts(
+def test_fetch_counts_failed_pages(
     tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tries = iter([(503, {"Retry-After": "0"}, b""), (200, {}, html("/b").encode())])
@@ -284,26 +283,26 @@ def test_failed_server_counts(
         fetched(tmp_path, f"{served.url}/a\n{served.url}/b\n")
     served.pages.pop("/robots.txt")
 
-    waited = threading.Event()
+    released = threading.Event()
 
     def slow() -> Answer:
-        waited.wait(60)
+        released.wait(60)
         return 200, {}, b""
 
     served.pages["/slow"] = slow
-    monkeypatch.setattr(fetch, "_TIMEOUT", 2.0)  # on a busy machine the others take some, too
+    monkeypatch.setattr(fetch, "_TIMEOUT", 2.0)  # other pages take time on a busy machine
     _, source, _ = fetched(tmp_path, f"{served.url}/slow\n{served.url}/b\n", keep_external=True)
-    waited.set()
+    released.set()
     assert source["left_out"] == {"page that could not be fetched": 1}
 
 
 @pytest.fixture
 def trickle(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes], str]]:
-    """Serves answers that begin as is said, and then go on for ever, a byte at a time; its URL is
-    asked for with that beginning. What robots.txt says is nothing.
+    """Gives the URL of a response that begins with the given bytes and then goes on forever, a
+    byte at a time. There is no robots.txt.
     """
     monkeypatch.setenv("no_proxy", "127.0.0.1,localhost")
-    begin, over = [b""], threading.Event()
+    start, stopped = [b""], threading.Event()
 
     class Handler(socketserver.StreamRequestHandler):
         def handle(self) -> None:
@@ -311,8 +310,8 @@ def trickle(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes], str]]
                 self.wfile.write(b"HTTP/1.1 404 No\r\nContent-Length: 0\r\n\r\n")
                 return
             with suppress(OSError):
-                self.wfile.write(begin[0])
-                while not over.wait(0.05):
+                self.wfile.write(start[0])
+                while not stopped.wait(0.05):
                     self.wfile.write(b"0")
 
     class Server(socketserver.ThreadingTCPServer):
@@ -322,11 +321,11 @@ def trickle(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes], str]]
         threading.Thread(target=running.serve_forever, daemon=True).start()
 
         def url(beginning: bytes) -> str:
-            begin[0] = beginning
+            start[0] = beginning
             return f"http://127.0.0.1:{running.server_address[1]}/slow"
 
         yield url
-        over.set()
+        stopped.set()
         running.shutdown()
 
 
@@ -343,16 +342,18 @@ _OK = b"HTTP/1.1 200 OK\r\n"
     ],
     ids=["status", "head", "chunk size", "body"],
 )
-def test_an_answer_that_never_ends_is_given_up(
+def test_fetcher_abandons_endless_response(
     beginning: bytes, trickle: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetch, "_WHOLE", 0.5)
     (found,) = fetch.Fetcher(0).fetch([trickle(beginning)])
     assert found.message is None
-    assert found.why == "it takes longer than 0.5 seconds"
+    assert found.why == "it took longer than 0.5 seconds"
 
 
-def test_a_run_has_an_end(trickle: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fetcher_stops_at_run_time_limit(
+    trickle: Callable[[bytes], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(fetch, "_RUN", 0.5)
     monkeypatch.setattr(fetch, "_EACH", 0.0)
     url = trickle(_OK + b"X: ")
@@ -361,22 +362,22 @@ def test_a_run_has_an_end(trickle: Callable[[bytes], str], monkeypatch: pytest.M
     assert {each.why for each in found} == {"the time limit of the run was reached"}
 
 
-def test_whoever_has_enough_waits_for_nothing(
+def test_fetcher_close_stops_pending_requests(
     served: Served, trickle: Callable[[bytes], str]
 ) -> None:
     served.page("/a")
-    asked = fetch.Fetcher(0).fetch([trickle(_OK + b"X: "), served.url + "/a"])
-    assert next(asked).url == served.url + "/a"
-    asked.close()
+    results = fetch.Fetcher(0).fetch([trickle(_OK + b"X: "), served.url + "/a"])
+    assert next(results).url == served.url + "/a"
+    results.close()
     assert not [t for t in threading.enumerate() if t.name == "cocite-fetch"]
 
 
 @pytest.mark.process
-def test_the_first_interrupt_ends_it(tmp_path: Path, trickle: Callable[[bytes], str]) -> None:
+def test_fetch_stops_on_first_interrupt(tmp_path: Path, trickle: Callable[[bytes], str]) -> None:
     (tmp_path / "urls").write_text(trickle(_OK + b"X: ") + "\n")
     command = [sys.executable, "-c", _INTERRUPTED, str(tmp_path / "urls"), str(tmp_path / "g")]
-    ended = subprocess.run(command, stderr=subprocess.PIPE, timeout=100, check=False)
-    assert (ended.returncode, b"Traceback" in ended.stderr) == (130, False), ended.stderr
+    result = subprocess.run(command, stderr=subprocess.PIPE, timeout=100, check=False)
+    assert (result.returncode, b"Traceback" in result.stderr) == (130, False), result.stderr
     assert not (tmp_path / "g").exists()
 
 
@@ -384,17 +385,17 @@ _INTERRUPTED = """
 import os, signal, sys, threading
 from cocite.io.readers.crawl import fetch
 from cocite.cli.main import main
-begun = fetch.Fetcher._ask
-async def asked(self, url, *more):
+original = fetch.Fetcher._ask
+async def ask(self, url, *args):
     if "robots" not in url:
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-    return await begun(self, url, *more)
-fetch.Fetcher._ask = asked
+    return await original(self, url, *args)
+fetch.Fetcher._ask = ask
 sys.exit(main(["ingest", sys.argv[1], "--input-format", "sitemap", "--fetch", "-o", sys.argv[2]]))
 """
 
 
-def test_redirect_circles_end(
+def test_fetch_limits_redirects(
     tmp_path: Path, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for i in range(20):
@@ -408,10 +409,10 @@ def test_redirect_circles_end(
     _, source, _ = fetched(tmp_path, urls, keep_self_loops=True)
     assert source["redirects"] == 13
     assert sum(path.startswith("/r") and path[2].isdigit() for path in served.paths) == 11
-    assert source["pages"] == 1  # the long one is left out
+    assert source["pages"] == 1  # the long page is skipped
 
 
-def test_command_fetches(
+def test_ingest_command_fetches_pages(
     tmp_path: Path, served: Served, capsys: pytest.CaptureFixture[str]
 ) -> None:
     served.page("/a", "/b", title="Ay")
@@ -421,6 +422,6 @@ def test_command_fetches(
     command += ["--input-format", "sitemap"]
     assert main(command) == 2
     assert "--fetch" in capsys.readouterr().err
-    assert served.asked == []
+    assert served.requests == []
     assert main([*command, "--fetch", "--delay", "0"]) == 0
     assert "urls: 2 pages fetched; 2 links" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Spreadsheets: hand-made workbooks, read as texts are, and named where they are wrong."""
+"""Spreadsheets: handmade workbooks are read like text, and errors name the place."""
 
 import random
 import sys
@@ -25,17 +25,17 @@ Cell = str | float | None
 
 
 def cell(column: int, row: int, value: Cell) -> str:
-    place = f"{chr(ord('A') + column)}{row}"
+    reference = f"{chr(ord('A') + column)}{row}"
     if value is None:
         return ""
     if isinstance(value, str):
         text = f'<is><t xml:space="preserve">{escape(value)}</t></is>'
-        return f'<c r="{place}" t="inlineStr">{text}</c>'
-    return f'<c r="{place}"><v>{value}</v></c>'
+        return f'<c r="{reference}" t="inlineStr">{text}</c>'
+    return f'<c r="{reference}"><v>{value}</v></c>'
 
 
 def workbook(path: Path, first: int = 1, **sheets: list[tuple[Cell, ...]]) -> Path:
-    """An .xlsx file with sheets of rows, which begin in the row ``first``."""
+    """An .xlsx file with these sheets, whose rows begin at row ``first``."""
     sheet, book, rels, types = "", "", "", ""
     with zipfile.ZipFile(path, "w") as archive:
         for number, (name, rows) in enumerate(sheets.items(), 1):
@@ -50,8 +50,8 @@ def workbook(path: Path, first: int = 1, **sheets: list[tuple[Cell, ...]]) -> Pa
             rels += f'<Relationship Id="rId{number}" Type="{_OFFICE}/worksheet" Target="{target}"/>'
             kind = f'ContentType="{_TYPE}.worksheet+xml"'
             types += f'<Override PartName="/xl/{target}" {kind}/>'
-        whole = "application/vnd.openxmlformats-package.relationships+xml"
-        for place, text in {
+        rels_type = "application/vnd.openxmlformats-package.relationships+xml"
+        for member, text in {
             "xl/workbook.xml": f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{book}'
             "</sheets></workbook>",
             "xl/_rels/workbook.xml.rels": f'<Relationships xmlns="{_PACKAGE}/relationships">{rels}'
@@ -59,10 +59,10 @@ def workbook(path: Path, first: int = 1, **sheets: list[tuple[Cell, ...]]) -> Pa
             "_rels/.rels": f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r1" '
             f'Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
             "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"><Default Extension='
-            f'"rels" ContentType="{whole}"/><Override PartName="/xl/workbook.xml" '
+            f'"rels" ContentType="{rels_type}"/><Override PartName="/xl/workbook.xml" '
             f'ContentType="{_TYPE}.sheet.main+xml"/>{types}</Types>',
         }.items():
-            archive.writestr(place, text)
+            archive.writestr(member, text)
     return path
 
 
@@ -75,7 +75,7 @@ ROWS: list[tuple[Cell, ...]] = [
 ]
 
 
-def test_a_sheet_is_read_by_its_titles(tmp_path: Path) -> None:
+def test_spreadsheet_reader_uses_header(tmp_path: Path) -> None:
     file = workbook(tmp_path / "links.xlsx", Links=ROWS, Empty=[])
     graph = cocite.ingest(file, tmp_path / "g", weight_column="Weight")
     a, c, two = "a, b", 'c "d"', "two lines"
@@ -84,14 +84,14 @@ def test_a_sheet_is_read_by_its_titles(tmp_path: Path) -> None:
     assert source_of(graph)["read_as"].startswith(begin)
 
 
-def test_whole_numbers_are_whole_numbers(tmp_path: Path) -> None:
+def test_spreadsheet_reader_keeps_integers(tmp_path: Path) -> None:
     file = workbook(tmp_path / "links.xlsx", Sheet=[(0, 1), (1, 2), (2, 0)])
     graph = cocite.ingest(file, tmp_path / "g")
     assert graph.info().names == "integers 0 to n - 1"
     assert links(graph) == [("2", "0"), ("0", "1"), ("1", "2")]
 
 
-def test_of_several_sheets_one_is_named(tmp_path: Path) -> None:
+def test_sheet_option_selects_sheet(tmp_path: Path) -> None:
     file = workbook(tmp_path / "x.xlsx", Pages=[("a", "A"), ("b", "B")], Links=[("a", "b")])
     with pytest.raises(
         UnrecognizedInput, match=r"x\.xlsx has 2 sheets with rows: 'Pages', 'Links'\. Choose"
@@ -99,16 +99,16 @@ def test_of_several_sheets_one_is_named(tmp_path: Path) -> None:
         cocite.ingest(file, tmp_path / "g")
     with pytest.raises(UsageError, match=r"x\.xlsx has no sheet 'links'; it has 'Pages', 'Links'"):
         cocite.ingest(file, tmp_path / "g", sheet="links")
-    for odd in ("\0", "x" * 300_000):
+    for unknown in ("\0", "x" * 300_000):
         with pytest.raises(UsageError, match=r"x\.xlsx has no sheet '"):
-            cocite.ingest(file, tmp_path / "g", sheet=odd)
+            cocite.ingest(file, tmp_path / "g", sheet=unknown)
     assert links(cocite.ingest(file, tmp_path / "g", sheet="Links")) == [("a", "b")]
     with pytest.raises(UnrecognizedInput, match="has only empty sheets: 'A', 'B'"):
         cocite.ingest(workbook(tmp_path / "y.xlsx", A=[], B=[]), tmp_path / "h")
 
 
 @pytest.mark.parametrize("first", [1, 5])
-def test_a_bad_row_is_named_by_its_number_in_the_sheet(first: int, tmp_path: Path) -> None:
+def test_spreadsheet_reader_reports_row_number(first: int, tmp_path: Path) -> None:
     rows: list[tuple[Cell, ...]] = [("a", "b"), ("b", "c"), (None, None), ("c", None), ("d", "a")]
     file = workbook(tmp_path / "x.xlsx", first, Sheet=rows)
     with pytest.raises(MalformedRow, match=rf"x\.xlsx:{first + 3}: an empty name"):
@@ -118,10 +118,14 @@ def test_a_bad_row_is_named_by_its_number_in_the_sheet(first: int, tmp_path: Pat
     assert graph.edges == 3
 
 
-def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+def test_spreadsheet_reader_reports_damaged_file(tmp_path: Path) -> None:
     file = workbook(tmp_path / "x.xlsx", Sheet=[("a", "b")])
-    whole = file.read_bytes()
-    for content in (whole[:-30], whole[: len(whole) // 2], whole.replace(b"tData", b"tDate")):
+    original = file.read_bytes()
+    for content in (
+        original[:-30],
+        original[: len(original) // 2],
+        original.replace(b"tData", b"tDate"),
+    ):
         file.write_bytes(content)
         with pytest.raises(InputError, match=r"x\.xlsx "):
             cocite.ingest(file, tmp_path / "g")
@@ -132,21 +136,23 @@ def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     assert not list(tmp_path.glob("g*"))
 
 
-def test_missing_reader_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spreadsheet_reader_requires_calamine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = workbook(tmp_path / "x.xlsx", Sheet=[("a", "b")])
     monkeypatch.setitem(sys.modules, "python_calamine", None)
     with pytest.raises(MissingLibrary, match=r"a spreadsheet needs python-calamine.*\[excel\]"):
         cocite.ingest(file, tmp_path / "g")
 
 
-def far_apart(path: Path, last: str = "XFD1048576") -> Path:
-    """A sheet with two cells, which claims all that are between them."""
+def sparse_workbook(path: Path, last: str = "XFD1048576") -> Path:
+    """A workbook whose sheet Far extends to the cell ``last``."""
     workbook(path, Near=[("a", "b")], Far=[("a", "b")])
     return changed(path, "xl/worksheets/sheet2.xml", 'r="B1"', f'r="{last}"')
 
 
 def changed(path: Path, member: str, old: str, new: str) -> Path:
-    """The workbook with another text in a member."""
+    """The workbook with text replaced in a member."""
     with zipfile.ZipFile(path) as archive:
         texts = {name: archive.read(name).decode() for name in archive.namelist()}
     assert old in texts[member]
@@ -180,40 +186,41 @@ def ods(path: Path, cells: str) -> Path:
 
 
 MANY = 80_000_000
-TOO_LARGE = r"takes more than [0-9.]+ MB to read.*200 times.*save the sheet as CSV"
+TOO_LARGE = r"takes more than [0-9.]+ MB of memory.*200 times.*save the sheet as CSV"
 
 
-@pytest.mark.parametrize("named", ["", "Far"])
-def test_cells_that_are_too_far_apart_are_refused(tmp_path: Path, named: str) -> None:
-    file = far_apart(tmp_path / "x.xlsx")
+@pytest.mark.parametrize("sheet", ["", "Far"])
+def test_spreadsheet_reader_rejects_huge_sheet(tmp_path: Path, sheet: str) -> None:
+    file = sparse_workbook(tmp_path / "x.xlsx")
     with pytest.raises(InputError, match=rf"^the sheet 'Far' of .*x\.xlsx {TOO_LARGE}"):
-        cocite.ingest(file, tmp_path / "g", sheet=named)
+        cocite.ingest(file, tmp_path / "g", sheet=sheet)
     assert links(cocite.ingest(file, tmp_path / "h", sheet="Near")) == [("a", "b")]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["h", "x.xlsx"]
 
 
 @pytest.mark.parametrize(
-    ("honest", "told"), [(True, TOO_LARGE), (False, f"{TOO_LARGE}|cannot be read as a spreadsheet")]
+    ("true_size", "message"),
+    [(True, TOO_LARGE), (False, f"{TOO_LARGE}|cannot be read as a spreadsheet")],
 )
-def test_a_cell_that_unpacks_to_too_much_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, honest: bool, told: str
+def test_spreadsheet_reader_rejects_huge_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, true_size: bool, message: str
 ) -> None:
-    """With 67 MB in the place of 268 MB; also where the archive claims another size."""
+    """With a limit of 67 MB, not 268 MB; also if the archive claims another size."""
     monkeypatch.setattr(sources, "ALWAYS_UNPACKED", 1 << 26)
     sheet = "xl/worksheets/sheet1.xml"
     file = changed(workbook(tmp_path / "x.xlsx", S=[("a", "b")]), sheet, ">a<", f">{'a' * MANY}<")
-    if not honest:
+    if not true_size:
         content = file.read_bytes()
         with zipfile.ZipFile(file) as archive:
             size = archive.getinfo(sheet).file_size.to_bytes(4, "little")
         assert content.count(size) == 2
         file.write_bytes(content.replace(size, (99).to_bytes(4, "little")))
-    with pytest.raises(InputError, match=rf"x\.xlsx ({told})"):
+    with pytest.raises(InputError, match=rf"x\.xlsx ({message})"):
         cocite.ingest(file, tmp_path / "g")
     assert [path.name for path in tmp_path.iterdir()] == ["x.xlsx"]
 
 
-def test_repeated_cells_of_an_ods_file_are_bounded(tmp_path: Path) -> None:
+def test_spreadsheet_reader_limits_repeated_ods_cells(tmp_path: Path) -> None:
     a, b = (
         f'<table:table-cell office:value-type="string"{{}}><text:p>{name}</text:p>'
         "</table:table-cell>"
@@ -222,28 +229,30 @@ def test_repeated_cells_of_an_ods_file_are_bounded(tmp_path: Path) -> None:
     file = ods(tmp_path / "x.ods", a.format("") + b.format(""))
     assert links(cocite.ingest(file, tmp_path / "g")) == [("a", "b")]
     row = a.format("") + b.format(' table:number-columns-repeated="16000"')
-    again = '</table:table-row><table:table-row table:number-rows-repeated="5000">'
-    file = ods(tmp_path / "y.ods", row + again + row)
+    next_row = '</table:table-row><table:table-row table:number-rows-repeated="5000">'
+    file = ods(tmp_path / "y.ods", row + next_row + row)
     with pytest.raises(InputError, match=rf"y\.ods {TOO_LARGE}"):
         cocite.ingest(file, tmp_path / "h")
 
 
-def test_a_sheet_takes_no_more_than_the_memory_given(tmp_path: Path) -> None:
-    """400 MB for a file of 4 MB, and not 800."""
-    file = far_apart(tmp_path / "x.xlsx")
+def test_spreadsheet_reader_obeys_memory_limit(tmp_path: Path) -> None:
+    """The limit is 400 MB, not 800 MB."""
+    file = sparse_workbook(tmp_path / "x.xlsx")
     with zipfile.ZipFile(file, "a") as archive:
         archive.writestr("xl/media/picture.png", random.Random(1).randbytes(4_000_000))
-    with pytest.raises(InputError, match=r"'Far' of .* takes more than 400 MB to read"):
+    with pytest.raises(InputError, match=r"'Far' of .* takes more than 400 MB of memory"):
         cocite.ingest(file, tmp_path / "g", sheet="Far", memory="400MB")
 
 
-def test_cells_that_are_apart_are_a_row_within_bounds(tmp_path: Path) -> None:
-    file = far_apart(tmp_path / "x.xlsx", "Z100000")
+def test_spreadsheet_reader_reads_sparse_sheet(tmp_path: Path) -> None:
+    file = sparse_workbook(tmp_path / "x.xlsx", "Z100000")
     with pytest.raises(MalformedRow, match=r"x\.xlsx:1: an empty name"):
         cocite.ingest(file, tmp_path / "g", sheet="Far")
 
 
-def test_failing_reader_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_spreadsheet_reader_reports_failed_subprocess(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "bad").mkdir()
     (tmp_path / "bad" / "python_calamine.py").write_text("raise ImportError")
     monkeypatch.syspath_prepend(tmp_path / "bad")

@@ -1,4 +1,4 @@
-"""Links out of databases: queries and tables of SQLite, DuckDB and a real PostgreSQL."""
+"""Links from databases: queries and tables of SQLite, DuckDB and a real PostgreSQL."""
 
 import json
 import sqlite3
@@ -18,17 +18,17 @@ from tests.io.plain import links, source_of, weights_of
 from tests.postgres import PASSWORD
 
 ROWS: list[tuple[Any, ...]] = [("a", "b", 1), ("b", "ä c", 2.5), ("ä c", "a", 1), ("a", "b", 4)]
-WANTED = [("ä c", "a"), ("a", "b"), ("b", "ä c")]
+EXPECTED = [("ä c", "a"), ("a", "b"), ("b", "ä c")]
 
-Filled = Callable[..., str]
+CreateTable = Callable[..., str]
 
 
 @pytest.fixture(params=["sqlite", "duckdb", "postgres"])
-def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Filled]:
-    """Makes a table of rows in a database, and gives its address."""
-    made: list[tuple[str, str]] = []
+def create_table(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[CreateTable]:
+    """Creates a table and returns its database's address."""
+    created: list[tuple[str, str]] = []
 
-    def fill(
+    def create(
         rows: list[tuple[Any, ...]] = ROWS,
         columns: str = "id INT, src TEXT, dst TEXT, weight FLOAT",
         table: str = "links",
@@ -37,87 +37,89 @@ def filled(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Filled]:
             address = str(request.getfixturevalue("postgres"))
         else:
             address = f"{request.param}:///{tmp_path}/site.{request.param}"
-        made.append((address, table))
-        mark = "%s" if request.param == "postgres" else "?"
+        created.append((address, table))
+        placeholder = "%s" if request.param == "postgres" else "?"
         numbered = [(i, *row) for i, row in enumerate(rows)] if columns.startswith("id") else rows
         with closing(connect(address_of(address), write=True)) as connection:
             connection.execute(f"CREATE TABLE {table} ({columns})")
-            values = ", ".join([mark] * len(numbered[0]))
+            values = ", ".join([placeholder] * len(numbered[0]))
             connection.cursor().executemany(f"INSERT INTO {table} VALUES ({values})", numbered)
             connection.commit()
         return address
 
-    yield fill
-    for address, table in made if request.param == "postgres" else ():
+    yield create
+    for address, table in created if request.param == "postgres" else ():
         with closing(connect(address_of(address), write=True)) as connection:
             connection.execute(f"DROP TABLE {table}")
             connection.commit()
 
 
-def test_a_table_is_read_by_the_titles_of_its_columns(filled: Filled, tmp_path: Path) -> None:
-    database = filled()
+def test_ingest_table_finds_columns_by_title(create_table: CreateTable, tmp_path: Path) -> None:
+    database = create_table()
     graph = cocite.ingest(database=database, table="links", output=tmp_path / "g")
-    assert links(graph) == WANTED
+    assert links(graph) == EXPECTED
     source = source_of(graph)
     assert source["rows"] == 4
     assert "columns 'src' and 'dst'" in source["read_as"]
-    only = cocite.ingest(
+    weighted = cocite.ingest(
         database=database + "#links", output=tmp_path / "h", weight_column="weight"
     )
-    assert weights_of(only) == dict(zip(WANTED, [1.0, 5.0, 2.5], strict=True))
-    turned = cocite.ingest(database=database, columns="dst,src", output=tmp_path / "i")
-    assert sorted(links(turned)) == sorted((b, a) for a, b in WANTED)
+    assert weights_of(weighted) == dict(zip(EXPECTED, [1.0, 5.0, 2.5], strict=True))
+    swapped = cocite.ingest(database=database, columns="dst,src", output=tmp_path / "i")
+    assert sorted(links(swapped)) == sorted((b, a) for a, b in EXPECTED)
 
 
-def test_numbers_of_columns_are_those_of_the_table(filled: Filled, tmp_path: Path) -> None:
+def test_ingest_table_accepts_column_numbers(create_table: CreateTable, tmp_path: Path) -> None:
     rows = [(1.0, "a", 7, "b"), (2.5, "b", 8, "c")]
-    address = filled(rows, "n FLOAT, page TEXT, id INT, target TEXT")
+    address = create_table(rows, "n FLOAT, page TEXT, id INT, target TEXT")
     numbered = cocite.ingest(database=address, output=tmp_path / "g", columns="4,2")
     named = cocite.ingest(database=address, output=tmp_path / "h", columns="target,page")
     assert links(numbered) == links(named)
     weighted = cocite.ingest(
         database=address, output=tmp_path / "i", columns="2,4", weight_column=1
     )
-    same = cocite.ingest(
+    weighted_by_name = cocite.ingest(
         database=address, output=tmp_path / "j", columns="page,target", weight_column="n"
     )
-    assert weights_of(weighted) == weights_of(same)
+    assert weights_of(weighted) == weights_of(weighted_by_name)
 
 
-def test_a_key_is_no_end_of_a_link(filled: Filled, tmp_path: Path) -> None:
-    address = filled(columns="id INT, page TEXT, target TEXT, n FLOAT")
-    assert links(cocite.ingest(database=address, output=tmp_path / "g")) == WANTED
+def test_ingest_table_skips_id_column(create_table: CreateTable, tmp_path: Path) -> None:
+    address = create_table(columns="id INT, page TEXT, target TEXT, n FLOAT")
+    assert links(cocite.ingest(database=address, output=tmp_path / "g")) == EXPECTED
 
 
-def test_columns_that_only_their_places_tell_are_said(filled: Filled, tmp_path: Path) -> None:
-    address = filled(columns="a TEXT, b TEXT, n FLOAT")
+def test_ingest_table_hints_at_guessed_columns(create_table: CreateTable, tmp_path: Path) -> None:
+    address = create_table(columns="a TEXT, b TEXT, n FLOAT")
     guessed = cocite.ingest(database=address, output=tmp_path / "g")
     named = cocite.ingest(database=address, output=tmp_path / "h", columns="a,b")
     hint = " (to choose others: --columns SOURCE,TARGET)"
     assert [hint in source_of(graph)["read_as"] for graph in (guessed, named)] == [True, False]
 
 
-def test_a_query_is_read(filled: Filled, tmp_path: Path) -> None:
-    database = filled()
+def test_ingest_sql_reads_query(create_table: CreateTable, tmp_path: Path) -> None:
+    database = create_table()
     query = "select dst, src as source, dst as target from links where weight < 3;"
     graph = cocite.ingest(sql=query, database=database, output=tmp_path / "g")
-    assert sorted(links(graph)) == sorted(WANTED)
+    assert sorted(links(graph)) == sorted(EXPECTED)
     numbers = "select id, id + 1 from links order by id"
     graph = cocite.ingest(sql=numbers, database=database, output=tmp_path / "h")
     assert graph.info().names == "integers 0 to n - 1"
     assert links(graph) == [(str(i), str(i + 1)) for i in range(4)]
 
 
-def test_database_is_unchanged_and_password_is_dropped(filled: Filled, tmp_path: Path) -> None:
-    database = filled()
+def test_ingest_sql_is_read_only_and_hides_password(
+    create_table: CreateTable, tmp_path: Path
+) -> None:
+    database = create_table()
     for query in (
         "delete from links",
         "drop table links",
         "insert into links values (1, 'a', 'b')",
     ):
-        with pytest.raises(CociteError) as refused:
+        with pytest.raises(CociteError) as caught:
             cocite.ingest(sql=query, database=database, output=tmp_path / "g")
-        assert PASSWORD not in str(refused.value)
+        assert PASSWORD not in str(caught.value)
     graph = cocite.ingest(database=database, table="links", output=tmp_path / "g")
     assert graph.edges == 3
     for file in (tmp_path / "g").iterdir():
@@ -128,37 +130,39 @@ def test_database_is_unchanged_and_password_is_dropped(filled: Filled, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("rows", "what"),
+    ("rows", "message"),
     [
         ([("a", "b"), (None, "c")], ":2: "),
         ([("a", "b"), ("b", "c"), ("", "c")], ":3: "),
         ([("a", "b"), ("b", "c\nd")], ":2: "),
     ],
 )
-def test_a_bad_row_is_named_by_its_number(
-    rows: list[tuple[Any, ...]], what: str, filled: Filled, tmp_path: Path
+def test_ingest_table_reports_bad_row(
+    rows: list[tuple[Any, ...]], message: str, create_table: CreateTable, tmp_path: Path
 ) -> None:
-    database = filled([*rows, ("x", "y"), ("y", "z")], "src TEXT, dst TEXT")
-    with pytest.raises(MalformedRow, match=what) as refused:
+    database = create_table([*rows, ("x", "y"), ("y", "z")], "src TEXT, dst TEXT")
+    with pytest.raises(MalformedRow, match=message) as caught:
         cocite.ingest(database=database, output=tmp_path / "g", table="links")
-    assert "#links" in str(refused.value)
+    assert "#links" in str(caught.value)
     assert not list(tmp_path.glob("g*"))
     graph = cocite.ingest(database=database, table="links", output=tmp_path / "g", bad_rows="few")
     assert graph.store.facts["dropped"]["bad_rows"] == 1
     assert graph.edges == len(rows) + 1
 
 
-def test_names_that_are_none_are_refused(filled: Filled, tmp_path: Path) -> None:
-    database = filled([("a", 1.5), ("b", 2.5)], "src TEXT, dst FLOAT")
+def test_ingest_table_rejects_fractional_names(create_table: CreateTable, tmp_path: Path) -> None:
+    database = create_table([("a", 1.5), ("b", 2.5)], "src TEXT, dst FLOAT")
     with pytest.raises(InputError, match=r"1\.5|FLOAT"):
         cocite.ingest(database=database, table="links", output=tmp_path / "g")
 
 
-def test_what_is_not_there_is_said_with_what_is(filled: Filled, tmp_path: Path) -> None:
-    database = filled()
-    filled([("a", "b")], "x TEXT, y TEXT", "others")
+def test_ingest_database_reports_missing_table_or_column(
+    create_table: CreateTable, tmp_path: Path
+) -> None:
+    database = create_table()
+    create_table([("a", "b")], "x TEXT, y TEXT", "others")
     out = tmp_path / "g"
-    for given, message in (
+    for options, message in (
         ({"table": "pages"}, "has no table 'pages'; it has links, others"),
         ({}, r"has 2 tables: links, others\. Choose a table, or pass a query"),
         (
@@ -167,25 +171,25 @@ def test_what_is_not_there_is_said_with_what_is(filled: Filled, tmp_path: Path) 
         ),
     ):
         with pytest.raises(UsageError, match=message):
-            cocite.ingest(database=database, output=out, **given)
-    for query, told in (
+            cocite.ingest(database=database, output=out, **options)
+    for query, pattern in (
         ("select a, b from nothing", r"site\.|postgres://tester@127"),
         ("selec a", None),
         ("select 1 as a, 2 as b; select 3", None),
     ):
-        with pytest.raises(CociteError, match=told) as refused:
+        with pytest.raises(CociteError, match=pattern) as caught:
             cocite.ingest(database=database, sql=query, output=out)
-        assert PASSWORD not in str(refused.value)
+        assert PASSWORD not in str(caught.value)
     assert not list(tmp_path.glob("g*"))
 
 
-def test_tables_with_strange_names_are_read(filled: Filled, tmp_path: Path) -> None:
-    database = filled([("a", "b")], '"from ""x""" TEXT, "to" TEXT', '"web.links"')
+def test_ingest_table_accepts_quoted_names(create_table: CreateTable, tmp_path: Path) -> None:
+    database = create_table([("a", "b")], '"from ""x""" TEXT, "to" TEXT', '"web.links"')
     graph = cocite.ingest(database=database, table='"web.links"', output=tmp_path / "g")
     assert links(graph) == [("a", "b")]
 
 
-def test_duckdb_reads_files_without_a_database(
+def test_ingest_sql_reads_parquet_without_database(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -193,20 +197,20 @@ def test_duckdb_reads_files_without_a_database(
         database.execute("copy (select 'a' as src, 'b' as dst, 7 as clicks) to 'clicks.parquet'")
     query = "select src, dst, clicks from 'clicks.parquet' where clicks > 5"
     assert main(["ingest", "--sql", query, "-o", "g", "--format", "json"]) == 0
-    said = capsys.readouterr()
-    assert json.loads(said.out)["edges"] == 1
-    assert "read the query: a DuckDB query, columns 'src' and 'dst'" in said.err
-    for wrong in (
+    captured = capsys.readouterr()
+    assert json.loads(captured.out)["edges"] == 1
+    assert "read the query: a DuckDB query, columns 'src' and 'dst'" in captured.err
+    for bad_query in (
         "copy (select 1) to 'x.csv'",
         "select 1) to 'x.csv' --",
         "create table x (a int)",
     ):
-        assert main(["ingest", "--sql", wrong, "-o", "h"]) in (1, 2)
+        assert main(["ingest", "--sql", bad_query, "-o", "h"]) in (1, 2)
         assert not Path("x.csv").exists()
 
 
 @pytest.mark.parametrize(
-    ("more", "what"),
+    ("options", "message"),
     [
         ({"sql": "select 1", "inputs": "links.tsv"}, "omit one of the two"),
         ({"table": "links"}, "requires a database"),
@@ -216,12 +220,16 @@ def test_duckdb_reads_files_without_a_database(
         ({"database": "links.tsv"}, "neither an SQLite or DuckDB file"),
     ],
 )
-def test_contradictory_options_fail(more: dict[str, Any], what: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=what):
-        cocite.ingest(output=tmp_path / "g", **more)
+def test_ingest_database_rejects_contradictory_options(
+    options: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        cocite.ingest(output=tmp_path / "g", **options)
 
 
-def test_missing_database_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ingest_database_reports_missing_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(InputError, match=r"none\.db: no such file"):
         cocite.ingest(database=str(tmp_path / "none.db"), output=tmp_path / "g")
     assert not list(tmp_path.iterdir())
@@ -229,7 +237,7 @@ def test_missing_database_is_named(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "LINKS..." in capsys.readouterr().err
 
 
-def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+def test_ingest_database_rejects_bytes_as_names(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "x.db") as connection:
         connection.execute("CREATE TABLE links (a, b)")
         connection.execute("INSERT INTO links VALUES ('a', 'b'), ('a', CAST(X'ff61' AS TEXT))")
@@ -244,7 +252,7 @@ def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
         )
 
 
-def test_database_given_as_links_is_read(tmp_path: Path) -> None:
+def test_ingest_reads_database_as_input(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "x.db") as connection:
         connection.execute("CREATE TABLE links (a, b)")
     with pytest.raises(InputError, match=r"there are no links: .*x\.db is empty"):
@@ -254,14 +262,16 @@ def test_database_given_as_links_is_read(tmp_path: Path) -> None:
     assert links(cocite.ingest(tmp_path / "x.db", tmp_path / "g")) == [("a", "b")]
 
 
-def test_query_opens_named_files_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ingest_sql_opens_quoted_files_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d").mkdir()
     for name in ("d/a", "d/b", "it's"):
         quoted = name.replace("'", "''")
         duckdb.sql(f"COPY (SELECT '{quoted}' AS a, 'x' AS b) TO '{quoted}.parquet'")
     duckdb.sql("COPY (SELECT 'c' AS a, 'x' AS b) TO 'c.csv'")
-    for query, wanted in (
+    for query, expected in (
         ("from 'd/*.parquet'", ["d/a", "d/b"]),
         ("from './d/../d/a.parquet'", ["d/a"]),
         ("from read_parquet(['d/a.parquet', 'it''s.parquet'])", ["d/a", "it's"]),
@@ -271,12 +281,12 @@ def test_query_opens_named_files_only(tmp_path: Path, monkeypatch: pytest.Monkey
         ("from read_csv('*.csv')", ["c"]),
     ):
         graph = cocite.ingest(sql=query, output=tmp_path / "g", overwrite=True)
-        assert sorted(a for a, _ in links(graph)) == wanted, query
-    with duckdb.connect("e.duckdb") as made:
-        made.execute("CREATE VIEW v AS FROM 'd/a.parquet'")
-        made.execute("CREATE TABLE t AS SELECT 'd/a' AS a, 'z' AS b")
-    own = "select t.a, c.b from t, 'c.csv' c"
-    assert links(cocite.ingest(sql=own, database="e.duckdb", output=tmp_path / "h")) == [
+        assert sorted(a for a, _ in links(graph)) == expected, query
+    with duckdb.connect("e.duckdb") as database:
+        database.execute("CREATE VIEW v AS FROM 'd/a.parquet'")
+        database.execute("CREATE TABLE t AS SELECT 'd/a' AS a, 'z' AS b")
+    join = "select t.a, c.b from t, 'c.csv' c"
+    assert links(cocite.ingest(sql=join, database="e.duckdb", output=tmp_path / "h")) == [
         ("d/a", "x")
     ]
     for query in ("from v", "select v.a, c.b from v, 'c.csv' c", "from read_csv('c' || '.csv')"):

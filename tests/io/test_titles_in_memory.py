@@ -1,4 +1,4 @@
-"""Titles of links in memory, and titles in memory of links anywhere: shown in hits as others."""
+"""Titles in memory, for links in memory or in files; hits show them like any others."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +13,7 @@ from tests.io.plain import title_of, titles_of
 
 LINKS = [("a", "x"), ("b", "x"), ("c", "x"), ("a", "y"), ("b", "y"), ("z", "y")]
 TITLES = {"x": "The X", "y": " The   Y ", "nobody": "Nothing", "a": None}
-MEANT = {"x": "The X", "y": "The Y"}
+EXPECTED = {"x": "The X", "y": "The Y"}
 
 
 def pandas() -> Any:
@@ -45,26 +45,26 @@ def titled(graph: cocite.Graph) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_titles(tmp_path: Path, form: str) -> None:
-    assert titled(cocite.ingest(LINKS, titles=FORMS[form]())) == MEANT
+def test_titles_option_accepts_mappings_pairs_and_frames(tmp_path: Path, form: str) -> None:
+    assert titled(cocite.ingest(LINKS, titles=FORMS[form]())) == EXPECTED
     file = tmp_path / "links.tsv"
     file.write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
     graph = cocite.ingest(file, titles=FORMS[form]())
-    assert titled(graph) == MEANT
+    assert titled(graph) == EXPECTED
     assert cocite.info(graph.path).facts()["names"] == "text"
 
 
-def test_hits_have_them() -> None:
+def test_related_shows_titles() -> None:
     hits = cocite.related(LINKS, "x", titles=TITLES)
     assert {hit.node: hit.title for hit in hits}["y"] == "The Y"
     frame = pandas().DataFrame(LINKS, columns=["from", "to"])
-    told = pandas().DataFrame({"page": list(MEANT), "called": list(MEANT.values())})
-    hits = cocite.related(frame, "x", titles=told, title_columns=("page", "called"))
+    titles = pandas().DataFrame({"page": list(EXPECTED), "called": list(EXPECTED.values())})
+    hits = cocite.related(frame, "x", titles=titles, title_columns=("page", "called"))
     assert {hit.node: hit.title for hit in hits}["y"] == "The Y"
     assert "title" in hits.to_pandas()
 
 
-def test_files_of_titles_and_names_that_are_no_text(tmp_path: Path) -> None:
+def test_titles_option_matches_names_that_are_not_text(tmp_path: Path) -> None:
     (tmp_path / "titles.tsv").write_text("1\tOne\n2\tTwo\n")
     links = [(1, 2), (3, 2), (1, 4)]
     graph = cocite.ingest(links, titles=tmp_path / "titles.tsv")
@@ -73,25 +73,27 @@ def test_files_of_titles_and_names_that_are_no_text(tmp_path: Path) -> None:
     corners = cocite.ingest([((0, 1), (1, 1))], titles={(0, 1): "A corner"})
     assert title_of(corners, (0, 1)) == "A corner"
     networkx = pytest.importorskip("networkx")
-    made = networkx.DiGraph(LINKS)
-    assert titled(cocite.ingest(made, titles=TITLES)) == MEANT
+    digraph = networkx.DiGraph(LINKS)
+    assert titled(cocite.ingest(digraph, titles=TITLES)) == EXPECTED
 
 
 @pytest.mark.parametrize(
-    ("titles", "more", "told"),
+    ("titles", "options", "message"),
     [
         (7, {}, "int contains no titles"),
-        ([("x", "The X", 1)], {}, "is not a name and its title"),
+        ([("x", "The X", 1)], {}, r"is not a pair \(name, title\)"),
         ({"x": ["The X"]}, {}, "titles must be text"),
         ({"x": "The X"}, {"title_columns": (1, 2)}, "omit it for a mapping"),
     ],
 )
-def test_what_holds_no_titles(titles: Any, more: dict[str, Any], told: str) -> None:
-    with pytest.raises(UsageError, match=told):
-        cocite.ingest(LINKS, titles=titles, **more)
+def test_titles_option_rejects_invalid_objects(
+    titles: Any, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(UsageError, match=message):
+        cocite.ingest(LINKS, titles=titles, **options)
 
 
-def test_titles_of_other_nodes_and_of_what_is_stored(tmp_path: Path) -> None:
+def test_titles_option_rejects_unknown_nodes_and_stored_graph(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="none of the 1 titles belongs to a node"):
         cocite.ingest(LINKS, titles={"nobody": "Nothing"})
     graph = cocite.ingest(LINKS)

@@ -1,7 +1,7 @@
-"""Blanks at the ends of names, which are no part of them, whatever names are read from.
+"""Names with leading or trailing blanks: every reader strips the blanks.
 
-Names with control characters of one sign (C1), or which turn the direction of text: every reader
-refuses them as a bad row and says what it is, or leaves them out; marks of direction are names.
+Names with C1 control characters, or with characters that change the text direction: every reader
+reports them as a bad row or skips them; direction marks are allowed.
 """
 
 import sqlite3
@@ -20,7 +20,7 @@ from tests.io.plain import links, nothing_left, read, titles_of
 from tests.io.test_every_reader import HTML, LINKS, gexf, graphml, lock, notes, parquet, site, wiki
 from tests.io.test_spreadsheet import workbook
 
-SIGNS = {
+BAD_CHARACTERS = {
     "\x80": "control character",
     "\x9b": "control character",
     "\u202e": r"U\+202E, which changes the text direction",
@@ -30,14 +30,14 @@ GOOD = [("a", "b"), ("b", "c"), ("c", "a"), ("a", "c")]
 
 
 class Family(NamedTuple):
-    """A file ``name`` of :data:`GOOD` and one link more, to the name that is given: what writes it,
-    the reader's name, and where the error says that the link is.
+    """A file ``name`` with :data:`GOOD` and one more link, to a given name: what writes it, the
+    reader's name, and the place of that link in errors.
     """
 
     name: str
     write: Callable[[Path, str], object]
     reader: str
-    at: str
+    place: str
 
 
 def text(row: str, head: str = "", end: str = "") -> Callable[[Path, str], object]:
@@ -49,8 +49,8 @@ def text(row: str, head: str = "", end: str = "") -> Callable[[Path, str], objec
 
 
 def dump(path: Path, name: str) -> None:
-    more = f"INSERT INTO `page` VALUES (4,0,'{name}',0);\n".encode()
-    path.write_bytes(wiki(more))
+    insert = f"INSERT INTO `page` VALUES (4,0,'{name}',0);\n".encode()
+    path.write_bytes(wiki(insert))
 
 
 FAMILIES = {
@@ -91,23 +91,23 @@ FAMILIES = {
 }
 
 
-def in_sqlite(path: Path, rows: list[tuple[str, str]], open_: Any = sqlite3.connect) -> None:
-    with closing(open_(str(path))) as connection:
+def write_database(path: Path, rows: list[tuple[str, str]], connect: Any = sqlite3.connect) -> None:
+    with closing(connect(str(path))) as connection:
         connection.execute("CREATE TABLE links (source VARCHAR, target VARCHAR)")
         connection.executemany("INSERT INTO links VALUES (?, ?)", rows)
         connection.commit()
 
 
 DATABASES: dict[str, Callable[..., None]] = {
-    "sqlite": in_sqlite,
-    "duckdb": partial(in_sqlite, open_=duckdb.connect),
+    "sqlite": write_database,
+    "duckdb": partial(write_database, connect=duckdb.connect),
 }
 MEMORY = ("pairs", "pandas", "polars")
-EVERY = [*FAMILIES, *DATABASES, *MEMORY]
+ALL_FAMILIES = [*FAMILIES, *DATABASES, *MEMORY]
 
 
-def given(folder: Path, family: str, name: str) -> dict[str, Any]:
-    """What ingest is given to read :data:`GOOD` and a link to ``name``."""
+def ingest_options(folder: Path, family: str, name: str) -> dict[str, Any]:
+    """Options for ingest to read :data:`GOOD` and a link to ``name``."""
     rows = [*GOOD, ("a", name)]
     if family in FAMILIES:
         file, write, reader, _ = FAMILIES[family]
@@ -123,7 +123,7 @@ def given(folder: Path, family: str, name: str) -> dict[str, Any]:
     return {"inputs": frame}
 
 
-def called(family: str) -> set[tuple[str, str]]:
+def expected_links(family: str) -> set[tuple[str, str]]:
     if family == "html":
         return {(HTML[a], HTML[b]) for a, b in LINKS}
     if family == "mediawiki":
@@ -131,57 +131,57 @@ def called(family: str) -> set[tuple[str, str]]:
     return set(GOOD)
 
 
-@pytest.mark.parametrize("sign", SIGNS, ids=ascii)
-@pytest.mark.parametrize("family", EVERY)
-def test_unnamed_links_are_refused_or_skipped(tmp_path: Path, family: str, sign: str) -> None:
-    links_given, output = given(tmp_path, family, f"x{sign}y"), tmp_path / "out.graph"
-    what = SIGNS[sign].split(",")[-1] if family == "mediawiki" else SIGNS[sign]
-    what = what.removeprefix(" which changes the text ")
-    at = "row 4 .*its target has " if family in MEMORY else ""
-    at = FAMILIES[family].at if family in FAMILIES else at
-    with pytest.raises(InputError, match=rf"(?s){at}.*{what}") as refused:
-        cocite.ingest(output=output, **links_given)
-    assert sign not in str(refused.value)
+@pytest.mark.parametrize("char", BAD_CHARACTERS, ids=ascii)
+@pytest.mark.parametrize("family", ALL_FAMILIES)
+def test_ingest_rejects_or_skips_control_characters(tmp_path: Path, family: str, char: str) -> None:
+    options, output = ingest_options(tmp_path, family, f"x{char}y"), tmp_path / "out.graph"
+    message = BAD_CHARACTERS[char].split(",")[-1] if family == "mediawiki" else BAD_CHARACTERS[char]
+    message = message.removeprefix(" which changes the text ")
+    place = "row 4 .*its target has " if family in MEMORY else ""
+    place = FAMILIES[family].place if family in FAMILIES else place
+    with pytest.raises(InputError, match=rf"(?s){place}.*{message}") as caught:
+        cocite.ingest(output=output, **options)
+    assert char not in str(caught.value)
     assert nothing_left(tmp_path)
-    graph = cocite.ingest(output=output, bad_rows="few", **links_given)
-    assert set(links(graph)) == called(family)
-    assert not [name for name in graph.names if sign in name]
+    graph = cocite.ingest(output=output, bad_rows="few", **options)
+    assert set(links(graph)) == expected_links(family)
+    assert not [name for name in graph.names if char in name]
     bad = graph.info().bad_rows
     assert bad >= 1 if family in FAMILIES else bad == 1
     assert cocite.verify(output).faults == []
 
 
-@pytest.mark.parametrize("family", EVERY)
-def test_marks_of_direction_and_joiners_are_part_of_names(tmp_path: Path, family: str) -> None:
+@pytest.mark.parametrize("family", ALL_FAMILIES)
+def test_ingest_keeps_direction_marks_and_joiners(tmp_path: Path, family: str) -> None:
     name = "x\u200e\u200f\u061c\u200c\u200dy\xa0z"
-    graph = cocite.ingest(output=tmp_path / "out.graph", **given(tmp_path, family, name))
+    graph = cocite.ingest(output=tmp_path / "out.graph", **ingest_options(tmp_path, family, name))
     assert any("\u200e\u200f\u061c\u200c\u200d" in name for name in graph.names)
 
 
-def test_vertices_of_common_crawl_are_refused(tmp_path: Path) -> None:
-    """As any fault of vertices is: without them no edge means anything."""
+def test_common_crawl_rejects_control_characters(tmp_path: Path) -> None:
+    """Also if bad rows are skipped: edges need their vertices."""
     (tmp_path / "web-vertices.txt").write_text("0\torg.a\n1\torg.\u202eb\n", "utf-8")
     (tmp_path / "web-edges.txt").write_text("0\t1\n")
     edges = tmp_path / "web-edges.txt"
-    for skip in ("stop", "few"):
+    for bad_rows in ("stop", "few"):
         with pytest.raises(InputError, match=r"web-vertices\.txt:2: a name with U\+202E"):
-            cocite.ingest(edges, tmp_path / "g", input_format="common-crawl", bad_rows=skip)
+            cocite.ingest(edges, tmp_path / "g", input_format="common-crawl", bad_rows=bad_rows)
 
 
-@pytest.mark.parametrize("sign", SIGNS, ids=ascii)
-def test_many_files_of_parquet(tmp_path: Path, sign: str) -> None:
+@pytest.mark.parametrize("char", BAD_CHARACTERS, ids=ascii)
+def test_parquet_reader_rejects_control_characters_in_any_file(tmp_path: Path, char: str) -> None:
     for number in range(4):
-        parquet([*GOOD, *([("a", f"x{sign}")] * (number == 2))])(tmp_path / f"{number}.parquet")
+        parquet([*GOOD, *([("a", f"x{char}")] * (number == 2))])(tmp_path / f"{number}.parquet")
     files = sorted(tmp_path.glob("*.parquet"))
-    with pytest.raises(InputError, match=rf"2\.parquet:5: .*{SIGNS[sign]}"):
+    with pytest.raises(InputError, match=rf"2\.parquet:5: .*{BAD_CHARACTERS[char]}"):
         cocite.ingest(files, tmp_path / "g")
     graph = cocite.ingest(files, tmp_path / "g", bad_rows="few")
     assert set(links(graph)) == set(GOOD)
     assert graph.info().bad_rows == 1
 
 
-def test_labels_and_titles_are_without_them(tmp_path: Path) -> None:
-    """They are what people call a node: what else is in them stays."""
+def test_titles_and_labels_drop_control_characters(tmp_path: Path) -> None:
+    """Only those characters: the rest of the text stays."""
     (tmp_path / "t.tsv").write_text("a\tx\u202ey\x9bz \u2066\nb\t\u202c\n", "utf-8")
     graph = read(tmp_path, "a\tb\n", titles=tmp_path / "t.tsv")
     assert titles_of(graph) == ["x y z", None]
@@ -191,29 +191,33 @@ def test_labels_and_titles_are_without_them(tmp_path: Path) -> None:
     assert sorted(cocite.ingest(path, tmp_path / "of.gml").names) == ["Alef", "Bet"]
 
 
-# -- blanks at the ends ----------------------------------------------------------------------
+# -- blanks around names ---------------------------------------------------------------------
 
 BLANKS = ["c ", " c", "  c  "]
 FIELDS = {"text", "adjacency"}
-"""Whose fields have blanks around them, which are no part of what is written."""
-NAMED = [family for family in EVERY if family not in ("html", "notes", "mediawiki", "packages")]
+"""Formats that allow blanks around fields."""
+NAMED = [
+    family for family in ALL_FAMILIES if family not in ("html", "notes", "mediawiki", "packages")
+]
 MERGED = "1 name differed from other names only in leading or trailing blanks"
 
 
 @pytest.mark.parametrize("blanks", BLANKS)
 @pytest.mark.parametrize("family", NAMED)
-def test_blanks_at_the_ends_of_names_are_no_part_of_them(
+def test_ingest_strips_blanks_around_names(
     tmp_path: Path, family: str, blanks: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    graph = cocite.ingest(output=tmp_path / "out.graph", **given(tmp_path, family, blanks))
+    graph = cocite.ingest(output=tmp_path / "out.graph", **ingest_options(tmp_path, family, blanks))
     assert set(links(graph)) == set(GOOD)
     assert graph.names.id(blanks) == graph.names.id("c")
     assert (MERGED in caplog.text) == (family not in FIELDS)
     assert graph.store.facts.get("merged_names", 0) == (family not in FIELDS)
 
 
-def test_harmless_blanks_are_silent(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    in_sqlite(tmp_path / "x.db", [("a ", " b "), (" b ", "a "), ("a ", "\u3000c\xa0")])
+def test_ingest_strips_harmless_blanks_silently(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    write_database(tmp_path / "x.db", [("a ", " b "), (" b ", "a "), ("a ", "\u3000c\xa0")])
     graph = cocite.ingest(
         output=tmp_path / "g",
         database=str(tmp_path / "x.db"),
@@ -222,16 +226,16 @@ def test_harmless_blanks_are_silent(tmp_path: Path, caplog: pytest.LogCaptureFix
     )
     assert set(links(graph)) == {("a", "\u3000c\xa0")}
     assert "blanks" not in caplog.text
-    in_sqlite(tmp_path / "y.db", [("a ", " b "), (" a", "b")])
+    write_database(tmp_path / "y.db", [("a ", " b "), (" a", "b")])
     graph = cocite.ingest(output=tmp_path / "h", database=str(tmp_path / "y.db"))
     assert graph.store.facts["merged_names"] == 2
 
 
 @pytest.mark.parametrize("family", [family for family in NAMED if family != "adjacency"])
-def test_a_name_of_blanks_alone_is_none(tmp_path: Path, family: str) -> None:
-    """Of an adjacency list it is a page without links."""
-    blank = given(tmp_path, family, "  ")
+def test_ingest_rejects_blank_names(tmp_path: Path, family: str) -> None:
+    """In an adjacency list: a page without links."""
+    options = ingest_options(tmp_path, family, "  ")
     with pytest.raises(InputError, match=r"empty|name of blanks|not 2 tab"):
-        cocite.ingest(output=tmp_path / "g", **blank)
-    graph = cocite.ingest(output=tmp_path / "g", bad_rows="few", **blank)
+        cocite.ingest(output=tmp_path / "g", **options)
+    graph = cocite.ingest(output=tmp_path / "g", bad_rows="few", **options)
     assert set(links(graph)) == set(GOOD)

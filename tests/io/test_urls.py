@@ -1,4 +1,4 @@
-"""URLs as names, written in one way: the rules one by one, and every input that has names."""
+"""URLs as names, normalized: each rule, and every input that has names."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ RULES = [
     ("http://a.org/?gclid=x&utm_term=y#z", "http://a.org/"),
     ("http://a.org/?p=utm_source=x&xgclid=1", "http://a.org/?p=utm_source=x&xgclid=1"),
 ]
-AS_THEY_ARE = [
+UNCHANGED = [
     *("http://www.a.org/index.html", "http://a.org/b/", "http://a.org/b", "http://a.org/B"),
     *("http://a.org/?", "http://a.org/?b=1&a=2", "http://me:x@a.org/", "http://a.org./"),
     *("http://a.org//b", "mailto:x@a.org", "ftp://A.org/#b", "A page", "httpx://A.org/", "http"),
@@ -39,34 +39,34 @@ AS_THEY_ARE = [
 ]
 
 
-@pytest.mark.parametrize(("written", "wanted"), RULES)
-def test_what_no_server_tells_apart_is_one(written: str, wanted: str) -> None:
-    assert normalizer()(written) == wanted
-    assert normalizer()(wanted) == wanted
+@pytest.mark.parametrize(("url", "expected"), RULES)
+def test_normalizer_unifies_equivalent_urls(url: str, expected: str) -> None:
+    assert normalizer()(url) == expected
+    assert normalizer()(expected) == expected
 
 
-@pytest.mark.parametrize("name", AS_THEY_ARE)
-def test_all_else_stays(name: str) -> None:
+@pytest.mark.parametrize("name", UNCHANGED)
+def test_normalizer_keeps_other_names(name: str) -> None:
     assert normalizer()(name) == name
 
 
 @given(st.text(alphabet="aZ%2e7/.:?&=#@é ~_-[]\\", max_size=30), st.sampled_from(TRACKING))
-def test_twice_is_once(text: str, tracking: str) -> None:
+def test_normalizer_is_idempotent(text: str, tracking: str) -> None:
     for url in (f"http://a.org/{text}", f"https:{text}", f"http://a.org/?{tracking}=1&{text}"):
         once = normalizer()(url)
         assert normalizer()(once) == once
 
 
-def test_duckdb_reads_the_pattern_as_python_does() -> None:
-    names = [*(a for a, _ in RULES), *AS_THEY_ARE]
+def test_is_web_matches_every_normalized_url_in_duckdb() -> None:
+    names = [*(a for a, _ in RULES), *UNCHANGED]
     found = duckdb.execute("SELECT regexp_matches(unnest($1), $2)", [names, IS_WEB]).fetchall()
-    normal = normalizer()
-    assert all(hit or normal(name) == name for name, (hit,) in zip(names, found, strict=True))
+    normalize = normalizer()
+    assert all(hit or normalize(name) == name for name, (hit,) in zip(names, found, strict=True))
     assert sum(hit for (hit,) in found) == len(RULES) + 12
 
 
-def test_names_of_one_page_are_one_node(tmp_path: Path) -> None:
-    """Of links, nodes, titles and what is left out; weights are added."""
+def test_normalize_urls_merges_names_of_page(tmp_path: Path) -> None:
+    """In links, nodes, titles and excluded nodes; weights are summed."""
     (tmp_path / "links.csv").write_text(
         "source,target,n\nhttp://A.org,http://a.org/b#c,2\nhttp://a.org/,http://a.org/b,3\n"
         "http://a.org:80/,http://a.org/#top,1\nhttp://a.org/b,plain,1\nhttp://A.org/x,plain,1\n"
@@ -93,7 +93,7 @@ def test_names_of_one_page_are_one_node(tmp_path: Path) -> None:
     assert "normalized_urls" not in plain.store.facts
 
 
-def test_integers_and_links_in_memory_have_no_urls(tmp_path: Path) -> None:
+def test_normalize_urls_ignores_integers_and_rejects_objects(tmp_path: Path) -> None:
     (tmp_path / "links.tsv").write_text("1\t2\n")
     graph = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g", normalize_urls=True)
     assert graph.store.facts["normalized_urls"] == 0
@@ -101,7 +101,9 @@ def test_integers_and_links_in_memory_have_no_urls(tmp_path: Path) -> None:
         cocite.ingest([("a", "b")], normalize_urls=True)
 
 
-def test_outside_pages_have_one_url(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_normalize_urls_merges_external_pages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "site").mkdir()
     urls = ("http://B.org/x?utm_source=a#1", "http://b.org/x")
     page = "".join(f'<a href="{url}">x</a>' for url in urls)

@@ -1,4 +1,4 @@
-"""Web archives: hand-made WARC and WAT with what crawls hold, whole and damaged."""
+"""Web archives: handmade WARC and WAT files like those of crawls, some damaged."""
 
 import gzip
 import json
@@ -52,24 +52,24 @@ def page(url: str, *urls: str, title: str = "", at: str = "2026-01-01T00:00:00Z"
     return record("response", url, http("200 OK", html(*urls, title=title), HTML), at=at)
 
 
-def moved(url: str, to: str, status: str = "301 Moved") -> bytes:
+def redirect(url: str, to: str, status: str = "301 Moved") -> bytes:
     return record("response", url, http(status, "gone", f"Location: {to}"))
 
 
-def written(path: Path, *records: bytes, pack: Pack = gzip.compress) -> Path:
+def write_archive(path: Path, *records: bytes, pack: Pack = gzip.compress) -> Path:
     path.write_bytes(b"".join(map(pack, records)))
     return path
 
 
 def read(path: Path | list[Path], **options: Any) -> tuple[set[tuple[str, ...]], dict[str, Any]]:
-    """The links, with the host ``http://a.org/`` left out, and what the manifest says."""
+    """The links, without ``http://a.org/``, and what the manifest says."""
     found, source = read_path(path, **options)
     return {tuple(url.removeprefix("http://a.org/") for url in link) for link in found}, source
 
 
-def edge(path: str, url: Any, **more: str) -> dict[str, Any]:
-    """A link as WAT has it."""
-    return {"path": path, "url": url} | more
+def edge(path: str, url: Any, **attributes: str) -> dict[str, Any]:
+    """A link in WAT form."""
+    return {"path": path, "url": url} | attributes
 
 
 INFO = record("warcinfo", "", b"software: x\r\n", "Content-Type: application/warc-fields")
@@ -84,9 +84,9 @@ INFO = record("warcinfo", "", b"software: x\r\n", "Content-Type: application/war
         ("noname", gzip.compress),
     ],
 )
-def test_pages_are_read_however_compressed(tmp_path: Path, name: str, pack: Pack) -> None:
+def test_warc_reader_reads_compressed_archives(tmp_path: Path, name: str, pack: Pack) -> None:
     request = record("request", A, b"GET /a HTTP/1.1\r\n\r\n")
-    archive = written(
+    archive = write_archive(
         tmp_path / name,
         *(INFO, request, page(A, "b", "/c#top", "//a.org/a", title="A  page"), page(B, "a?x#y")),
         *(page("<http://a.org/c>", "https://b.org/"), page("HTTP://A.ORG:80/a?x")),
@@ -102,7 +102,7 @@ def test_pages_are_read_however_compressed(tmp_path: Path, name: str, pack: Pack
     assert source["links"] == {"a": 5, "area": 0, "frame": 0}
 
 
-def test_lz4_and_dictionaries_of_zstandard_are_unpacked(tmp_path: Path) -> None:
+def test_warc_reader_reads_lz4_and_zstd_dictionaries(tmp_path: Path) -> None:
     from fastwarc.stream_io import Lz4Writer
 
     records = [page(A, "b"), page(B, "a")]
@@ -113,10 +113,10 @@ def test_lz4_and_dictionaries_of_zstandard_are_unpacked(tmp_path: Path) -> None:
         writer.close()
     assert read(tmp_path / "x.warc.lz4")[0] == {("a", "b"), ("b", "a")}
     samples = [each + bytes([i % 256]) * 9 for i in range(500) for each in records]
-    trained = zstd.train_dict(samples, 1000)
-    content = trained.dict_content
+    dictionary = zstd.train_dict(samples, 1000)
+    content = dictionary.dict_content
     frame = b"\x5d\x2a\x4d\x18" + len(content).to_bytes(4, "little") + content
-    packed = b"".join(zstd.compress(each, zstd_dict=trained) for each in records)
+    packed = b"".join(zstd.compress(each, zstd_dict=dictionary) for each in records)
     (tmp_path / "y.warc.zst").write_bytes(frame + packed)
     assert read(tmp_path / "y.warc.zst")[0] == {("a", "b"), ("b", "a")}
 
@@ -136,10 +136,10 @@ GZIP = gzip.compress(BODY, mtime=0)
 
 
 @pytest.mark.parametrize(
-    ("header", "body", "wanted"),
+    ("header", "body", "expected"),
     [
         ({"transfer-encoding": "chunked"}, chunked(BODY), BODY),
-        ({"transfer-encoding": "Chunked"}, BODY, BODY),  # undone, and not said
+        ({"transfer-encoding": "Chunked"}, BODY, BODY),  # already decoded
         ({"transfer-encoding": "chunked"}, chunked(BODY)[:50], None),
         ({"content-encoding": "gzip"}, GZIP, BODY),
         ({"content-encoding": "x-gzip", "transfer-encoding": "chunked"}, chunked(GZIP), BODY),
@@ -152,16 +152,16 @@ GZIP = gzip.compress(BODY, mtime=0)
         ({"content-encoding": "no such"}, BODY, BODY),
     ],
 )
-def test_bodies_are_decoded(header: dict[str, str], body: bytes, wanted: bytes | None) -> None:
+def test_body_of_decodes_body(header: dict[str, str], body: bytes, expected: bytes | None) -> None:
     found = body_of(HttpMessage(200, header, body), 1 << 20)
-    if wanted is None:
+    if expected is None:
         assert found
         assert BODY.startswith(found)
     else:
-        assert found == wanted
+        assert found == expected
 
 
-def test_bodies_that_cannot_be_decoded_or_are_too_large_are_none() -> None:
+def test_body_of_rejects_damaged_or_huge_body() -> None:
     damaged = GZIP[:10] + b"\0" * 40
     assert body_of(HttpMessage(200, {"content-encoding": "gzip"}, damaged), 1 << 20) is None
     for name, pack in (("gzip", gzip.compress), ("br", brotli.compress), ("zstd", zstd.compress)):
@@ -170,7 +170,7 @@ def test_bodies_that_cannot_be_decoded_or_are_too_large_are_none() -> None:
         assert body_of(bomb, 1 << 20) == bytes(1 << 20)
 
 
-def test_a_message_is_a_status_and_a_header() -> None:
+def test_message_of_parses_status_and_header() -> None:
     message = message_of(
         b"HTTP/1.0 200\nA: b\n  c\nA: d\nContent-Type: x; Charset='koi8-r'\n\nhi\n\n"
     )
@@ -180,18 +180,21 @@ def test_a_message_is_a_status_and_a_header() -> None:
     assert message_of(b"GET / HTTP/1.1\r\n\r\n") is None
 
 
-def test_redirects_copies_and_other_files_are_told_apart(tmp_path: Path) -> None:
+def test_warc_reader_resolves_redirects_and_copies(tmp_path: Path) -> None:
     canonical = html("d", head='<link rel=canonical href="/b">')
     refresh = html(head='<meta http-equiv=refresh content="0; url=/b">')
     pages = ["moved", "far", "loop1", "image.png", "lost", "copy", "sent", "self", "mailto:x@a.org"]
-    archive = written(
+    archive = write_archive(
         tmp_path / "x.warc.gz",
         page(A, *pages, "https://b.org/", "//x y/"),
         page(B, "a"),
         page(D),
-        *(moved("http://a.org/moved", "/moved2", "302 Found"), moved("http://a.org/moved2", "/b")),
-        moved("http://a.org/far", "https://b.org/far"),
-        *(moved("http://a.org/loop1", "/loop2"), moved("http://a.org/loop2", "loop1")),
+        *(
+            redirect("http://a.org/moved", "/moved2", "302 Found"),
+            redirect("http://a.org/moved2", "/b"),
+        ),
+        redirect("http://a.org/far", "https://b.org/far"),
+        *(redirect("http://a.org/loop1", "/loop2"), redirect("http://a.org/loop2", "loop1")),
         response("http://a.org/image.png", b"\x89PNG\0", type_="Content-Type: image/png"),
         response("http://a.org/lost", html("b"), "404 Not Found"),
         *(response("http://a.org/copy", canonical), response("http://a.org/sent", refresh)),
@@ -227,9 +230,9 @@ def test_redirects_copies_and_other_files_are_told_apart(tmp_path: Path) -> None
     }
 
 
-def test_the_newest_capture_counts_and_revisits_change_nothing(tmp_path: Path) -> None:
+def test_warc_reader_keeps_newest_capture(tmp_path: Path) -> None:
     revisit = "WARC-Profile: http://netpreserve.org/warc/1.1/revisit/identical-payload-digest"
-    archive = written(
+    archive = write_archive(
         tmp_path / "x.warc.gz",
         page(A, "b", at="2026-01-02T00:00:00Z"),
         page(A, "c", at="2026-01-01T00:00:00Z"),
@@ -249,9 +252,10 @@ def test_the_newest_capture_counts_and_revisits_change_nothing(tmp_path: Path) -
     assert source["left_out"]["revisit"] == 4
 
 
-def test_files_of_one_crawl_link_to_each_other(tmp_path: Path) -> None:
+def test_warc_reader_links_pages_across_files(tmp_path: Path) -> None:
     files = [
-        written(tmp_path / f"{i}.warc.gz", page(url, *"abcd")) for i, url in enumerate((A, B, C))
+        write_archive(tmp_path / f"{i}.warc.gz", page(url, *"abcd"))
+        for i, url in enumerate((A, B, C))
     ]
     found, source = read(files)
     assert found == {(x, y) for x in "abc" for y in "abc"}
@@ -262,9 +266,9 @@ def test_files_of_one_crawl_link_to_each_other(tmp_path: Path) -> None:
     assert set(links(mixed)) == {(A, "x")}
 
 
-def test_base_frames_and_encodings_are_those_of_the_page(tmp_path: Path) -> None:
+def test_warc_reader_applies_base_frames_and_encoding(tmp_path: Path) -> None:
     body = '<base href="/x/"><meta charset=koi8-r><a href="мир"></a><iframe src="/b"></iframe>'
-    archive = written(
+    archive = write_archive(
         tmp_path / "x.warc.gz",
         response(A, body.encode("cp1251"), type_="Content-Type: text/html; charset=windows-1251"),
         page("http://a.org/x/мир"),
@@ -279,8 +283,10 @@ def test_base_frames_and_encodings_are_those_of_the_page(tmp_path: Path) -> None
 # -- WAT -------------------------------------------------------------------------------
 
 
-def wat(url: str, found: Any, status: str = "200", kind: str = "response", **header: str) -> bytes:
-    told = {
+def wat(
+    url: str, metadata: Any, status: str = "200", kind: str = "response", **header: str
+) -> bytes:
+    envelope = {
         "Container": {"Filename": "x.warc.gz"},
         "Envelope": {
             "WARC-Header-Metadata": {
@@ -293,16 +299,16 @@ def wat(url: str, found: Any, status: str = "200", kind: str = "response", **hea
                     "Response-Message": {"Status": status, "Version": "HTTP/1.1"},
                     "Headers": {"Content-Type": "text/html"} | header,
                 }
-                | ({"HTML-Metadata": found} if found is not None else {})
+                | ({"HTML-Metadata": metadata} if metadata is not None else {})
             },
         },
     }
-    return record("metadata", url, json.dumps(told).encode(), "Content-Type: application/json")
+    return record("metadata", url, json.dumps(envelope).encode(), "Content-Type: application/json")
 
 
-def test_wat_tells_of_pages(tmp_path: Path) -> None:
+def test_warc_reader_reads_wat(tmp_path: Path) -> None:
     a = "A@/href"
-    every = [
+    elements = [
         *(edge(a, "b", text="B"), edge(a, "/c?x=1#y"), edge("IMG@/src", "d"), {"path": a}),
         *(edge("AREA@/href", "http://a.org/d"), edge("IFRAME@/src", "../moved"), edge(a, 7)),
         *("no link", edge(a, "mailto:x@a.org")),
@@ -313,11 +319,11 @@ def test_wat_tells_of_pages(tmp_path: Path) -> None:
     refresh = [{"http-equiv": "Refresh", "content": "3; url=b"}, {"name": "x"}]
     sent = {"Head": {"Metas": refresh, "Link": []}}
     based = {"Head": {"Base": "/x/", "Title": "D"}, "Links": [edge(a, "../b")]}
-    archive = written(
+    archive = write_archive(
         tmp_path / "x.warc.wat.gz",
         INFO,
         wat(A, None, kind="request"),
-        wat(A, {"Head": head, "Links": every}),
+        wat(A, {"Head": head, "Links": elements}),
         wat(B, {}),
         wat("http://a.org/c?x=1", copy),
         wat(D, based),
@@ -334,11 +340,11 @@ def test_wat_tells_of_pages(tmp_path: Path) -> None:
     assert title_of(graph_of(archive), A) == "A page ?"
 
 
-def test_wat_that_is_none_is_refused_or_counted(tmp_path: Path) -> None:
+def test_warc_reader_rejects_or_counts_invalid_wat(tmp_path: Path) -> None:
     deep = b"[" * 100_000
     for block in (b"{", b"[]", deep, b"{}"):
         bad = record("metadata", A, block, "Content-Type: application/json")
-        archive = written(
+        archive = write_archive(
             tmp_path / "x.wat.gz", wat(B, {}), bad, wat(A, {"Links": [edge("A@/href", "b")]})
         )
         with pytest.raises(
@@ -356,31 +362,31 @@ RECORDS = [page(A, "b", "c"), page(B, "a"), page(C, "b")]
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_wherever_it_is_cut_that_is_told(tmp_path: Path, pack: Pack) -> None:
+def test_warc_records_reports_any_truncation(tmp_path: Path, pack: Pack) -> None:
     parts = [pack(each) for each in RECORDS]
-    whole = b"".join(parts)
+    content = b"".join(parts)
     ends = [sum(map(len, parts[:i])) for i in (1, 2, 3)]
-    tail = 4 if pack is bytes else 0  # blank lines behind a record
+    tail = 4 if pack is bytes else 0  # blank lines after a record
     near = {end + i for end in ends[:2] for i in range(-9, 9)}
-    for cut in sorted({*range(1, len(whole), 9), *near}):
+    for cut in sorted({*range(1, len(content), 9), *near}):
         path = tmp_path / "x.warc"
-        path.write_bytes(whole[:cut])
-        told: list[int] = []
+        path.write_bytes(content[:cut])
+        reported: list[int] = []
 
-        def refuse(place: int, what: str, told: list[int] = told) -> None:
-            told.append(place)
+        def report(place: int, what: str, reported: list[int] = reported) -> None:
+            reported.append(place)
 
-        every = list(warc.WarcRecords(Source(path), refuse, ("response",), lambda at: None))
-        # Of what is packed the record may be whole, and its checksum not.
-        packed = 20 if pack is not bytes else tail
-        assert sum(cut >= end - tail for end in ends) <= len(every)
-        assert len(every) <= sum(cut >= end - packed for end in ends)
+        records = list(warc.WarcRecords(Source(path), report, ("response",), lambda at: None))
+        # A compressed record may be whole without its checksum.
+        slack = 20 if pack is not bytes else tail
+        assert sum(cut >= end - tail for end in ends) <= len(records)
+        assert len(records) <= sum(cut >= end - slack for end in ends)
         between = any(end - tail <= cut <= end for end in ends)
-        assert bool(told) != between, cut
+        assert bool(reported) != between, cut
 
 
 @pytest.mark.parametrize(("pack", "pipe"), [(bytes, False), (bytes, True), (gzip.compress, False)])
-def test_damage_is_refused_by_place_or_skipped(tmp_path: Path, pack: Pack, pipe: bool) -> None:
+def test_warc_reader_reports_or_skips_damage(tmp_path: Path, pack: Pack, pipe: bool) -> None:
     parts = [pack(each) for each in RECORDS]
     damaged = bytearray(parts[1])
     damaged[4:20] = b"\0" * 16
@@ -391,19 +397,19 @@ def test_damage_is_refused_by_place_or_skipped(tmp_path: Path, pack: Pack, pipe:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     for skip in (False, True):
-        given = archive
+        path = archive
         if pipe:
-            given = fifo
-            thread = threading.Thread(target=fifo_write, args=(fifo, archive.read_bytes()))
+            path = fifo
+            thread = threading.Thread(target=write_fifo, args=(fifo, archive.read_bytes()))
             thread.start()
         if not skip:
             with pytest.raises(
-                InputError, match=rf"{given.name}: at byte 0: .* after the record that"
+                InputError, match=rf"{path.name}: at byte 0: .* after the record that"
             ):
-                read(given, input_format="warc")
+                read(path, input_format="warc")
             assert nothing_left(tmp_path)
         else:
-            found, source = read(given, bad_rows="few", keep_external=True, input_format="warc")
+            found, source = read(path, bad_rows="few", keep_external=True, input_format="warc")
             assert found == (
                 {("a", "b"), ("a", "c")} if pipe else {("a", "b"), ("a", "c"), ("c", "b")}
             )
@@ -412,14 +418,14 @@ def test_damage_is_refused_by_place_or_skipped(tmp_path: Path, pack: Pack, pipe:
             thread.join()
 
 
-def fifo_write(path: Path, content: bytes) -> None:
+def write_fifo(path: Path, content: bytes) -> None:
     with suppress(BrokenPipeError):
         path.write_bytes(content)
 
 
-def test_a_record_without_a_length_is_damaged(tmp_path: Path) -> None:
+def test_warc_reader_requires_content_length(tmp_path: Path) -> None:
     bad = RECORDS[1].replace(b"Content-Length", b"Kontent-Length")
-    archive = written(tmp_path / "x.warc.gz", RECORDS[0], bad, RECORDS[2])
+    archive = write_archive(tmp_path / "x.warc.gz", RECORDS[0], bad, RECORDS[2])
     with pytest.raises(InputError, match=r"at byte \d+: a record .*no Content-Length"):
         read(archive)
     found, source = read(archive, bad_rows="few")
@@ -427,10 +433,12 @@ def test_a_record_without_a_length_is_damaged(tmp_path: Path) -> None:
     assert source["bad_rows"] == {"damaged record": 1}
 
 
-def test_long_record_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_warc_reader_skips_long_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warc, "LARGEST", 1000)
     large = record("response", B, http("200 OK", html("a") + "x" * 1000, HTML))
-    found, source = read(written(tmp_path / "x.warc.gz", page(A, "b", "c"), large, page(C, "a")))
+    found, source = read(
+        write_archive(tmp_path / "x.warc.gz", page(A, "b", "c"), large, page(C, "a"))
+    )
     assert found == {("a", "c"), ("c", "a")}
     assert source["left_out"] == {"page of more than 32 MiB": 1}
 
@@ -447,23 +455,23 @@ def test_long_record_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         ([b"WARC/1.0\r\n"], InputError, "at byte 0: "),
     ],
 )
-def test_what_holds_no_link_says_so(
+def test_warc_reader_reports_archive_without_links(
     tmp_path: Path, records: list[bytes], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
-        read(written(tmp_path / "x.warc.gz", *records))
+        read(write_archive(tmp_path / "x.warc.gz", *records))
     assert nothing_left(tmp_path)
 
 
-def test_options_of_tables_and_folders_are_refused(tmp_path: Path) -> None:
-    archive = written(tmp_path / "x.warc.gz", *RECORDS)
+def test_warc_reader_rejects_table_and_folder_options(tmp_path: Path) -> None:
+    archive = write_archive(tmp_path / "x.warc.gz", *RECORDS)
     for options in ({"weight_column": 3}, {"site": "http://a.org/"}):
         with pytest.raises(UsageError, match="a web archive"):
             read(archive, **options)
 
 
-def test_an_archive_is_asked_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    archive = written(tmp_path / "x.warc.gz", *RECORDS, page(D, "b", "c", title="Dee"))
+def test_related_reads_archive_directly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = write_archive(tmp_path / "x.warc.gz", *RECORDS, page(D, "b", "c", title="Dee"))
     assert main(["related", str(archive), A, "--no-cache"]) == 0
     assert "Dee" in capsys.readouterr().out
     assert main(["ingest", str(archive), "-o", str(tmp_path / "g"), "--input-format", "warc"]) == 0
@@ -472,7 +480,7 @@ def test_an_archive_is_asked_as_it_is(tmp_path: Path, capsys: pytest.CaptureFixt
 
 @pytest.mark.process
 @pytest.mark.skipif(shutil.which("wget") is None, reason="wget is not here")
-def test_what_wget_writes_is_read(served: Served, tmp_path: Path) -> None:
+def test_warc_reader_reads_wget_archive(served: Served, tmp_path: Path) -> None:
     served.page("/", "sub", "b.html", "lost.html")
     served.page("/b.html", "/", title="Bee")
     served.pages["/sub"] = 301, {"Location": "/sub/"}, b""
@@ -487,12 +495,12 @@ def test_what_wget_writes_is_read(served: Served, tmp_path: Path) -> None:
     assert source["redirects"] == 1
 
 
-def test_urls_of_captures_are_written_in_one_way(tmp_path: Path) -> None:
-    archive = written(
+def test_warc_reader_normalizes_urls(tmp_path: Path) -> None:
+    archive = write_archive(
         tmp_path / "x.warc.gz",
         page("http://a.org/%7Ea?utm_source=x", "b?gclid=1#2", "c?fbclid=1", title="Tilde"),
         page(B, "~a"),
-        moved("http://a.org/c?fbclid=2", "/~a?utm_id=3"),
+        redirect("http://a.org/c?fbclid=2", "/~a?utm_id=3"),
     )
     found, _ = read(archive, normalize_urls=True)
     assert found == {("~a", "b"), ("~a", "~a"), ("b", "~a")}

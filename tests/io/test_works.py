@@ -1,6 +1,6 @@
-"""Works and what they cite: OpenAlex, Crossref, Semantic Scholar, DBLP-Citation, lists in general.
+"""Works and their citations: OpenAlex, Crossref, Semantic Scholar, DBLP-Citation, other lists.
 
-Links are counted from the values themselves, by code that shares nothing with the reader.
+The expected links come from the values themselves, without the reader's code.
 """
 
 import gzip
@@ -19,7 +19,7 @@ from cocite.errors import InputError, MalformedRow, UsageError
 from cocite.io.readers.graphs import works
 from tests.io.plain import links, read, refused, source_of, titles_of, weights_of
 
-DRAWN = random.Random(7)
+RNG = random.Random(7)
 OPENALEX: list[dict[str, Any]] = [
     {
         "id": f"https://openalex.org/W{i}",
@@ -27,7 +27,7 @@ OPENALEX: list[dict[str, Any]] = [
         "display_name": f"On thing {i}" if i % 3 else None,
         "publication_year": 2000,
         "authorships": [{"author": {"id": "https://openalex.org/A1"}}],
-        "referenced_works": [f"https://openalex.org/W{DRAWN.randrange(60)}" for _ in range(i % 7)],
+        "referenced_works": [f"https://openalex.org/W{RNG.randrange(60)}" for _ in range(i % 7)],
         "related_works": ["https://openalex.org/W1"],
     }
     for i in range(50)
@@ -37,8 +37,8 @@ CROSSREF: list[dict[str, Any]] = [
     {"DOI": "10.1/b", "reference": [{"key": "1", "DOI": "10.1/A"}, {"key": "2", "year": "1999"}]},
     {"DOI": "10.1/C", "title": [], "reference": [{"DOI": "10.1/b"}, {"DOI": "10.1/x"}]},
 ]
-OF_CROSSREF = [("10.1/b", "10.1/a"), ("10.1/c", "10.1/b"), ("10.1/c", "10.1/x")]
-ANSWER = {"status": "ok", "message-type": "work-list", "message": {"items": CROSSREF}}
+CROSSREF_LINKS = [("10.1/b", "10.1/a"), ("10.1/c", "10.1/b"), ("10.1/c", "10.1/x")]
+CROSSREF_RESPONSE = {"status": "ok", "message-type": "work-list", "message": {"items": CROSSREF}}
 SCHOLAR = [
     {"paperId": "p1", "title": "One", "references": [{"paperId": "p2"}, {"paperId": None}]},
     {"paperId": "p2", "title": "Two", "references": []},
@@ -51,15 +51,15 @@ def lines(values: list[Any]) -> str:
 
 
 @pytest.fixture(params=["msgspec", "json"])
-def decoded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the fast decoder, and without."""
+def decoder(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With and without the fast decoder."""
     if request.param == "json":
         monkeypatch.setattr(works, "find_spec", lambda name: None)
 
 
-@pytest.mark.usefixtures("decoded")
-def test_openalex_parts_in_folders_are_read_with_titles(tmp_path: Path) -> None:
-    """As its snapshot lies: a folder a date, packed parts, and a manifest."""
+@pytest.mark.usefixtures("decoder")
+def test_works_reader_reads_openalex_snapshot(tmp_path: Path) -> None:
+    """As in a snapshot: a folder per date, gzip parts and a manifest."""
     for part in range(3):
         folder = tmp_path / "works" / f"updated_date=2024-01-0{part + 1}"
         folder.mkdir(parents=True)
@@ -67,9 +67,9 @@ def test_openalex_parts_in_folders_are_read_with_titles(tmp_path: Path) -> None:
         (folder / "part_000.gz").write_bytes(gzip.compress(text.encode()))
     (tmp_path / "works" / "manifest").write_text('{"entries": []}')
     graph = cocite.ingest(tmp_path / "works", tmp_path / "g")
-    wanted = {(w["id"], cited) for w in OPENALEX for cited in w["referenced_works"]}
-    assert sorted(links(graph)) == sorted(pair for pair in wanted if pair[0] != pair[1])
-    assert set(graph.names) == {w["id"] for w in OPENALEX} | {b for _, b in wanted}
+    expected = {(w["id"], cited) for w in OPENALEX for cited in w["referenced_works"]}
+    assert sorted(links(graph)) == sorted(pair for pair in expected if pair[0] != pair[1])
+    assert set(graph.names) == {w["id"] for w in OPENALEX} | {b for _, b in expected}
     titles = dict(zip(graph.names, titles_of(graph), strict=True))
     assert {name: t for name, t in titles.items() if t} == {
         w["id"]: w["display_name"] for w in OPENALEX if w["display_name"]
@@ -78,14 +78,14 @@ def test_openalex_parts_in_folders_are_read_with_titles(tmp_path: Path) -> None:
     assert main(command) == 0
 
 
-@pytest.mark.usefixtures("decoded")
+@pytest.mark.usefixtures("decoder")
 @pytest.mark.parametrize(
-    ("content", "wanted"),
+    ("content", "expected"),
     [
-        (lines(CROSSREF), OF_CROSSREF),
-        (json.dumps({"items": CROSSREF}), OF_CROSSREF),
-        (json.dumps({"items": CROSSREF}, indent=1), OF_CROSSREF),
-        (json.dumps(ANSWER), OF_CROSSREF),
+        (lines(CROSSREF), CROSSREF_LINKS),
+        (json.dumps({"items": CROSSREF}), CROSSREF_LINKS),
+        (json.dumps({"items": CROSSREF}, indent=1), CROSSREF_LINKS),
+        (json.dumps(CROSSREF_RESPONSE), CROSSREF_LINKS),
         (lines(SCHOLAR), [("p1", "p2")]),
         (lines(DBLP), [("2", "1"), ("2", "3")]),
         (json.dumps(DBLP), [("2", "1"), ("2", "3")]),
@@ -98,19 +98,21 @@ def test_openalex_parts_in_folders_are_read_with_titles(tmp_path: Path) -> None:
         (lines([{"id": "x", "outCitations": ["y"], "inCitations": ["z"]}]), [("x", "y")]),
     ],
 )
-def test_works_link_to_cited(tmp_path: Path, content: str, wanted: list[tuple[str, str]]) -> None:
+def test_works_reader_links_works_to_references(
+    tmp_path: Path, content: str, expected: list[tuple[str, str]]
+) -> None:
     packed = gzip.compress(content.encode())
     graph = read(tmp_path, packed, "0.json.gz")
-    assert sorted(links(graph)) == sorted(wanted)
+    assert sorted(links(graph)) == sorted(expected)
 
 
-def test_references_without_a_name_are_counted(tmp_path: Path) -> None:
+def test_works_reader_counts_unnamed_references(tmp_path: Path) -> None:
     graph = read(tmp_path, lines(CROSSREF))
-    assert source_of(graph)["read_as"].endswith("1 without a name are skipped")
+    assert source_of(graph)["read_as"].endswith(" (1 without a name skipped)")
     assert titles_of(graph)[:2] == ["First", None]
 
 
-def test_columns_name_the_lists_of_any_rows(tmp_path: Path) -> None:
+def test_columns_option_selects_json_members(tmp_path: Path) -> None:
     rows = [
         {"k": "a", "t": "x", "to": ["b", "c"], "w": 2},
         {"k": "d", "t": "y", "to": [], "w": 1},
@@ -125,14 +127,14 @@ def test_columns_name_the_lists_of_any_rows(tmp_path: Path) -> None:
     assert read(tmp_path, ratings, bipartite=True).sides is not None
 
 
-def test_a_long_first_work_is_recognized(tmp_path: Path) -> None:
+def test_works_reader_recognizes_long_first_work(tmp_path: Path) -> None:
     first = {"id": "W1", "authors": ["x" * 1000] * 100, "referenced_works": ["W2"]}
     assert links(read(tmp_path, lines([first, {"id": "W3"}]))) == [("W1", "W2")]
 
 
-@pytest.mark.usefixtures("decoded")
+@pytest.mark.usefixtures("decoder")
 @pytest.mark.parametrize(
-    ("bad", "what"),
+    ("bad", "message"),
     [
         ('{"id": null, "referenced_works": ["b"]}', "no text or whole number as 'id' or"),
         ('{"id": "a", "referenced_works": [1.5]}', "no text or whole number as"),
@@ -144,10 +146,10 @@ def test_a_long_first_work_is_recognized(tmp_path: Path) -> None:
         ("17", "neither an object nor a list"),
     ],
 )
-def test_a_bad_work_is_named_or_left_out(tmp_path: Path, bad: str, what: str) -> None:
+def test_works_reader_reports_or_skips_bad_work(tmp_path: Path, bad: str, message: str) -> None:
     good = lines(OPENALEX[3:9])
     error = refused(tmp_path, MalformedRow, good + bad + "\n" + good)
-    assert str(error).startswith(f"{tmp_path}/links.tsv:7: {what}")
+    assert str(error).startswith(f"{tmp_path}/links.tsv:7: {message}")
     graph = read(tmp_path, good + bad + "\n" + good, bad_rows="few")
     assert graph.info().bad_rows == 1
 
@@ -163,7 +165,7 @@ KEYS = st.sampled_from(["id", "DOI", "paperId", "referenced_works", "reference",
 
 @settings(max_examples=30)
 @given(st.lists(st.dictionaries(KEYS, JUNK) | JUNK, min_size=1, max_size=4), st.booleans())
-def test_any_works_make_links_or_an_error(tmp_path: Path, values: list[Any], wrap: bool) -> None:
+def test_works_reader_handles_any_json(tmp_path: Path, values: list[Any], wrap: bool) -> None:
     content = json.dumps({"items": values}) if wrap else lines(values)
     try:
         graph = read(tmp_path, content, "l.jsonl", bad_rows="few")

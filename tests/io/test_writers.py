@@ -1,4 +1,4 @@
-"""Writers of results: a kind of file is one file and one line of a table."""
+"""Result writers: a new format is one file and one line of a table."""
 
 import csv
 import json
@@ -28,8 +28,8 @@ from cocite.io.writers.tables import ROWS, staged
 from cocite.search.batch.outputs import OUTPUTS
 
 
-def lines(path: Path, pieces: Iterable[Columns], types: Types) -> None:
-    """A kind of its own: a row a line, as JSON."""
+def write_json_rows(path: Path, pieces: Iterable[Columns], types: Types) -> None:
+    """A custom format: a JSON row per line."""
     with path.open("w") as file:
         for piece in pieces:
             for row in zip(*(piece[title].tolist() for title in types), strict=True):
@@ -42,10 +42,10 @@ def graph(tmp_path: Path) -> cocite.Graph:
     return cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
 
 
-def test_a_new_kind_of_file_is_written_by_every_verb_that_writes_tables(
+def test_writers_accept_new_table_file(
     graph: cocite.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(WRITERS, ".rows", TableFile("rows", lines))
+    monkeypatch.setitem(WRITERS, ".rows", TableFile("rows", write_json_rows))
     assert main(["rank", str(graph.path), "-o", str(tmp_path / "r.rows")]) == 0
     rows = list(map(json.loads, (tmp_path / "r.rows").read_text().splitlines()))
     ranks = cocite.pagerank(graph).values.tolist()
@@ -54,7 +54,7 @@ def test_a_new_kind_of_file_is_written_by_every_verb_that_writes_tables(
     assert json.loads((tmp_path / "e.rows").read_text().splitlines()[0])["node"] == "a"
 
 
-def test_an_array_has_the_numbers_of_a_table(graph: cocite.Graph, tmp_path: Path) -> None:
+def test_write_numbers_saves_npy_array(graph: cocite.Graph, tmp_path: Path) -> None:
     values = cocite.pagerank(graph).values
     for ending in ARRAYS:
         target = writers.check_output(tmp_path / f"x{ending}", overwrite=False)
@@ -64,30 +64,30 @@ def test_an_array_has_the_numbers_of_a_table(graph: cocite.Graph, tmp_path: Path
     assert not [path for path in tmp_path.iterdir() if path.suffix == ".new"]
 
 
-def test_help_names_what_each_verb_can_write() -> None:
+def test_writers_appear_in_help() -> None:
     for verb, endings in (("rank", WRITERS), ("all-pairs", WRITERS), ("related-all", TABLES)):
-        printed = CliRunner().invoke(cli, [verb, "--help-all"]).output
-        assert all(ending in printed for ending in endings), verb
-    output = printed[printed.index("--output") : printed.index("--output-format")]
+        help_text = CliRunner().invoke(cli, [verb, "--help-all"]).output
+        assert all(ending in help_text for ending in endings), verb
+    output = help_text[help_text.index("--output") : help_text.index("--output-format")]
     assert not any(ending in output for ending in ARRAYS)
-    kinds = re.search(r"--output-format \[(.*)\]", printed)
+    kinds = re.search(r"--output-format \[(.*)\]", help_text)
     assert kinds is not None
     assert kinds[1].split("|") == list(OUTPUTS)
 
 
-def test_another_ending_is_refused(tmp_path: Path) -> None:
+def test_check_output_rejects_unknown_suffix(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"ends in '\.txt'; it must end in one of \.parquet, "):
         writers.check_output(tmp_path / "x.txt", overwrite=False)
 
 
-# -- one table, in every kind of file ----------------------------------------------------
+# -- one table in every format -----------------------------------------------------------
 
 TYPES = {"node": "VARCHAR", "rank": "INTEGER", "big": "BIGINT", "score": "DOUBLE", "small": "FLOAT"}
 NAMES = ["a", "tab\tand\nline", 'quo"te, comma', "é 漢", "", None, "\x00\x01 control"]
 
 
 def pieces(rows: int = 50_000) -> list[dict[str, Any]]:
-    """Two pieces, the second with more rows than a batch has, with what does not exist in each."""
+    """Two pieces with missing values; the second has more rows than a batch."""
     rng = np.random.default_rng(4)
     found = []
     for size in (len(NAMES), rows):
@@ -110,7 +110,7 @@ def rows_in(pieces: Iterable[Columns]) -> list[tuple[Any, ...]]:
 
 
 def read(path: Path) -> list[tuple[Any, ...]]:
-    """The rows of a table, by a library that is not ours."""
+    """The rows of a table, read by another library."""
     if path.suffix == ".parquet":
         return [tuple(row.values()) for row in pyarrow.parquet.read_table(path).to_pylist()]
     if path.suffix == ".arrow":
@@ -124,8 +124,8 @@ def read(path: Path) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".arrow", ".jsonl"])
-def test_a_table_is_read_back_as_it_was(tmp_path: Path, ending: str) -> None:
-    """Every kind of number, names of all sorts, and what does not exist."""
+def test_write_table_round_trips(tmp_path: Path, ending: str) -> None:
+    """All number types, all sorts of names, and missing values."""
     path = tmp_path / f"x{ending}"
     target = writers.check_output(path, overwrite=False)
     assert target.write_table(pieces(), TYPES) == path.stat().st_size
@@ -134,28 +134,28 @@ def test_a_table_is_read_back_as_it_was(tmp_path: Path, ending: str) -> None:
 
 
 @pytest.mark.parametrize(("ending", "delimiter"), [(".csv", ","), (".tsv", "\t")])
-def test_a_table_is_read_back_as_text(tmp_path: Path, ending: str, delimiter: str) -> None:
+def test_write_table_round_trips_csv_and_tsv(tmp_path: Path, ending: str, delimiter: str) -> None:
     path = tmp_path / f"x{ending}"
     writers.check_output(path, overwrite=False).write_table(pieces(), TYPES)
     with path.open(encoding="utf-8", newline="") as file:
         titles, *rows = csv.reader(file, delimiter=delimiter)
     assert titles == list(TYPES)
-    for row, wanted in zip(rows, rows_in(pieces()), strict=True):
-        assert row[:3] == ["" if value is None else str(value) for value in wanted[:3]]
-        for cell, value, kind in zip(row[3:], wanted[3:], (float, np.float32), strict=True):
+    for row, expected in zip(rows, rows_in(pieces()), strict=True):
+        assert row[:3] == ["" if value is None else str(value) for value in expected[:3]]
+        for cell, value, kind in zip(row[3:], expected[3:], (float, np.float32), strict=True):
             assert (cell == "") if value is None else kind(cell) == value
 
 
-def test_pandas_and_polars_read_arrow(tmp_path: Path) -> None:
+def test_write_table_arrow_opens_in_pandas_and_polars(tmp_path: Path) -> None:
     path = tmp_path / "x.arrow"
     writers.check_output(path, overwrite=False).write_table(pieces(9), TYPES)
-    wanted = [row[0] for row in rows_in(pieces())[: len(NAMES) + 9]]
-    assert pandas.read_feather(path)["node"].astype(object).tolist()[:5] == wanted[:5]
-    assert polars.read_ipc(path)["node"].to_list() == wanted
+    expected = [row[0] for row in rows_in(pieces())[: len(NAMES) + 9]]
+    assert pandas.read_feather(path)["node"].astype(object).tolist()[:5] == expected[:5]
+    assert polars.read_ipc(path)["node"].to_list() == expected
 
 
 @pytest.mark.parametrize("ending", TABLES)
-def test_a_table_without_rows_has_its_titles(tmp_path: Path, ending: str) -> None:
+def test_write_table_writes_header_without_rows(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"x{ending}"
     writers.check_output(path, overwrite=False).write_table([], TYPES)
     if ending in (".csv", ".tsv"):
@@ -165,26 +165,28 @@ def test_a_table_without_rows_has_its_titles(tmp_path: Path, ending: str) -> Non
 
 
 @pytest.mark.parametrize("ending", TABLES)
-def test_nothing_is_there_before_all_is(tmp_path: Path, ending: str) -> None:
-    """An error, or Control-C, half way: no file, and what was there before stays."""
+def test_write_table_is_atomic(tmp_path: Path, ending: str) -> None:
+    """An interrupt midway leaves no file, or the existing one unchanged."""
 
-    def half() -> Iterator[Columns]:
+    def interrupted() -> Iterator[Columns]:
         yield pieces()[1]
         raise KeyboardInterrupt
 
     path = tmp_path / f"x{ending}"
-    for before in (None, b"before"):
-        if before is not None:
-            path.write_bytes(before)
+    for existing in (None, b"before"):
+        if existing is not None:
+            path.write_bytes(existing)
         with pytest.raises(KeyboardInterrupt):
-            writers.check_output(path, overwrite=True).write_table(half(), TYPES)
-        assert [each.read_bytes() for each in tmp_path.iterdir()] == ([before] if before else [])
+            writers.check_output(path, overwrite=True).write_table(interrupted(), TYPES)
+        assert [each.read_bytes() for each in tmp_path.iterdir()] == (
+            [existing] if existing else []
+        )
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("ending", [".jsonl", ".arrow", ".csv"])
-def test_a_full_disk_is_said(tmp_path: Path, ending: str) -> None:
-    """By a limit on the size of files, in a process of its own."""
+def test_write_table_reports_full_disk(tmp_path: Path, ending: str) -> None:
+    """By a limit on file sizes, in a separate process."""
     code = (
         "import resource, signal, sys; import numpy as np; from cocite.io import writers;"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
@@ -196,14 +198,14 @@ def test_a_full_disk_is_said(tmp_path: Path, ending: str) -> None:
         "except ResourceError as error: print(error)"
     )
     command = [sys.executable, "-c", code, str(tmp_path / f"x{ending}")]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "could not write" in done.stdout
-    assert "free there" in done.stdout
+    result = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "could not write" in result.stdout
+    assert "free there" in result.stdout
     assert os.listdir(tmp_path) == []
 
 
-def test_streams_are_what_they_say(tmp_path: Path) -> None:
-    """A stream of Arrow is in Arrow's format of streams; the others are what a file holds."""
+def test_table_file_text_matches_file(tmp_path: Path) -> None:
+    """Arrow uses its stream format; the text of other formats equals their files."""
     for ending in TABLES:
         writer = WRITERS[ending]
         assert isinstance(writer, TableFile)
@@ -222,7 +224,7 @@ def test_streams_are_what_they_say(tmp_path: Path) -> None:
         assert path.read_bytes() == content
 
 
-def test_a_kind_is_said_where_the_name_does_not(
+def test_output_format_replaces_suffix(
     graph: cocite.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for verb in ("rank", "all-pairs"):
@@ -235,13 +237,15 @@ def test_a_kind_is_said_where_the_name_does_not(
     assert "--output-format needs a file" in capsys.readouterr().err
 
 
-def test_arrow_without_pyarrow_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_output_requires_pyarrow_for_arrow(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(sys.modules, "pyarrow.ipc", None)
     with pytest.raises(UsageError, match=r"an Arrow file needs pyarrow.*arrow\]"):
         writers.check_output(tmp_path / "x.arrow", overwrite=False)
 
 
-def test_a_column_that_is_empty_for_long_is_written(tmp_path: Path) -> None:
+def test_staged_handles_long_empty_column(tmp_path: Path) -> None:
     empty = np.full(5_000, None, object)
     rows = [{"node": np.array([f"n{i}" for i in range(5_000)], object), "title": empty}]
     with staged(tmp_path / "x", rows, {"node": "VARCHAR", "title": "VARCHAR"}) as found:

@@ -1,4 +1,4 @@
-"""Bets against plain twins, and what they promise: by adding up all that can happen."""
+"""Bets against plain oracles, and their guarantees, summed over all outcomes."""
 
 import itertools
 import math
@@ -20,7 +20,7 @@ levels = st.floats(1.5, 1e7)
 
 
 def ordered(columns: Any, level: float) -> Any:
-    """Ends by bets one after another; a column for each sequence."""
+    """Ends by bets in order; a column for each sequence."""
     table = np.ascontiguousarray(np.array(columns, float).T)
     ends, means = np.empty(table.shape[1]), np.empty(table.shape[1])
     totals.ordered_ends(table, 0.0, 1.0, level, ends, means)
@@ -29,7 +29,7 @@ def ordered(columns: Any, level: float) -> Any:
 
 
 def mixed(columns: Any, level: float) -> Any:
-    """Ends by bets that are all alike."""
+    """Ends by equal bets."""
     support = np.unique(np.concatenate(columns).astype(float))
     counts = np.array([[list(c).count(v) for v in support.tolist()] for c in columns], float)
     ends, means = np.empty(len(columns)), np.empty(len(columns))
@@ -39,14 +39,14 @@ def mixed(columns: Any, level: float) -> Any:
 
 
 WAYS = {"ordered": (ordered, plain.most_wealth), "mixed": (mixed, plain.mixed_wealth)}
-both = pytest.mark.parametrize("way", WAYS)
+both_ways = pytest.mark.parametrize("way", WAYS)
 
 
 @pytest.mark.statistical
-@both
+@both_ways
 @settings(max_examples=200)
 @given(values, levels)
-def test_ends_are_the_twin_or_further_out(way: str, values: Values, level: float) -> None:
+def test_betting_ends_equal_oracle_within_one_step(way: str, values: Values, level: float) -> None:
     kernel, wealth = WAYS[way]
     (found,) = kernel([values], level)
     exact = plain.lower_end(values, level, wealth)
@@ -55,7 +55,7 @@ def test_ends_are_the_twin_or_further_out(way: str, values: Values, level: float
 
 
 def chances(size: int) -> st.SearchStrategy[NDArray[np.float64]]:
-    """Probabilities of so many values."""
+    """Probabilities of ``size`` values."""
     return (
         st.lists(st.integers(0, 50), min_size=size, max_size=size)
         .filter(any)
@@ -69,8 +69,10 @@ def chances(size: int) -> st.SearchStrategy[NDArray[np.float64]]:
     st.data(),
     st.floats(1.2, 40),
 )
-def test_truth_given_up(support: tuple[float, ...], data: st.DataObject, level: float) -> None:
-    """Added up over all sequences: the end is above the mean once in ``level`` times at most."""
+def test_betting_ends_exceed_mean_rarely(
+    support: tuple[float, ...], data: st.DataObject, level: float
+) -> None:
+    """Over all sequences, the end exceeds the mean with probability 1 / ``level`` at most."""
     share = data.draw(chances(len(support)))
     length = {2: 10, 3: 7, 4: 5}[len(support)]
     places = np.array(list(itertools.product(range(len(support)), repeat=length)))
@@ -82,8 +84,8 @@ def test_truth_given_up(support: tuple[float, ...], data: st.DataObject, level: 
 
 @settings(max_examples=60, deadline=None)
 @given(st.data(), st.floats(1.2, 40))
-def test_equal_bets_hold_for_different_means(data: st.DataObject, level: float) -> None:
-    """Of six values each has its own distribution; what is held is the mean of their means."""
+def test_mixed_ends_hold_for_different_means(data: st.DataObject, level: float) -> None:
+    """Each of six values has its own distribution; the end bounds the mean of their means."""
     support = np.array([0.0, 0.3, 1.0])
     share = np.array([data.draw(chances(3)) for _ in range(6)])
     places = np.array(list(itertools.product(range(3), repeat=6)))
@@ -92,10 +94,10 @@ def test_equal_bets_hold_for_different_means(data: st.DataObject, level: float) 
     assert probability[above].sum() <= 1 / level + 1e-12
 
 
-def test_long_runs_neither_overflow_nor_lose_the_truth() -> None:
-    """65,535 ones, the most samples that there can be; and as many zeros."""
+def test_betting_ends_stay_finite_on_long_runs() -> None:
+    """65,535 ones, the largest number of samples, and as many zeros."""
     for kernel, _ in WAYS.values():
-        one, none = kernel([np.ones(65_535), np.zeros(65_535)], 40.0)
-        assert 0.999 < one <= 1
-        assert none == 0
-        assert math.isfinite(one)
+        ones, zeros = kernel([np.ones(65_535), np.zeros(65_535)], 40.0)
+        assert 0.999 < ones <= 1
+        assert zeros == 0
+        assert math.isfinite(ones)

@@ -1,4 +1,4 @@
-"""How kernels are called: arrays and numbers as declared, anything else refused by name."""
+"""Calls of kernels: they take declared arrays and numbers, and refuse anything else by name."""
 
 import gc
 import os
@@ -23,7 +23,7 @@ KERNELS = sorted(
     for name, value in vars(import_module(f"cocite.kernels.{path.stem}")).items()
     if isinstance(value, Kernel) and value.__module__.endswith(f".{path.stem}")
 )
-only_built = pytest.mark.skipif(JIT, reason="Numba takes what it is given")
+only_built = pytest.mark.skipif(JIT, reason="Numba compiles for any arguments")
 
 
 def read_only(array: Any) -> Any:
@@ -33,18 +33,18 @@ def read_only(array: Any) -> Any:
 
 @only_built
 @pytest.mark.parametrize("name", KERNELS)
-def test_library_has_every_kernel_for_every_signature(name: str) -> None:
+def test_library_has_every_kernel_signature(name: str) -> None:
     module, _, function = name.partition(".")
-    found = getattr(import_module(f"cocite.kernels.{module}"), function)
-    declared = list(signatures(found.__wrapped__, found._variables))
+    kernel = getattr(import_module(f"cocite.kernels.{module}"), function)
+    declared = list(signatures(kernel.__wrapped__, kernel._variables))
     assert declared
-    for each in declared:
-        assert _kernel.library()[each.symbol(name)]
+    for signature in declared:
+        assert _kernel.library()[signature.symbol(name)]
 
 
 @only_built
-def test_library_is_built_from_these_sources() -> None:
-    """Else: ``make kernels``."""
+def test_library_digest_matches_sources() -> None:
+    """If this fails, run ``make kernels``."""
     build = import_module("hatch_build")
     assert _kernel.library_path().is_file()
     name = _kernel.library_path().stem.removeprefix("_native-")
@@ -52,20 +52,20 @@ def test_library_is_built_from_these_sources() -> None:
     assert found == _kernel.library_digest()
 
 
-def counted(ids: Any, out: Any) -> Any:
+def count_ids(ids: Any, out: Any) -> Any:
     links.add_counts(ids, out)
     return out.tolist()
 
 
 def test_call_takes_read_only_and_unpickled_arrays() -> None:
     ids = np.array([1, 1, 2], np.uint32)
-    for given in (ids, read_only(ids.copy()), pickle.loads(pickle.dumps(ids)), ids[:3]):
-        assert counted(given, np.zeros(4, np.uint32)) == [0, 2, 1, 0]
-    assert counted(ids.astype(np.uint64), np.zeros(4, np.uint64)) == [0, 2, 1, 0]
-    assert counted(ids[:0], np.zeros(1, np.uint32)) == [0]
+    for array in (ids, read_only(ids.copy()), pickle.loads(pickle.dumps(ids)), ids[:3]):
+        assert count_ids(array, np.zeros(4, np.uint32)) == [0, 2, 1, 0]
+    assert count_ids(ids.astype(np.uint64), np.zeros(4, np.uint64)) == [0, 2, 1, 0]
+    assert count_ids(ids[:0], np.zeros(1, np.uint32)) == [0]
 
 
-def test_call_takes_numbers_of_python_and_numpy() -> None:
+def test_call_takes_python_and_numpy_numbers() -> None:
     expected = random.draw_key(np.uint64(7), np.uint64(1), np.uint64(2))
     assert random.draw_key(7, 1, 2) == random.draw_key(np.uint32(7), np.int64(1), 2) == expected
     assert random.draw_key(2**64 - 1, 0, 0) == random.draw_key(np.uint64(2**64 - 1), 0, 0)
@@ -73,7 +73,7 @@ def test_call_takes_numbers_of_python_and_numpy() -> None:
 
 @only_built
 @pytest.mark.parametrize(
-    "given",
+    "arguments",
     [
         (np.zeros(3, np.int32), np.zeros(4, np.uint32)),
         (np.zeros((3, 1), np.uint32), np.zeros(4, np.uint32)),
@@ -89,10 +89,10 @@ def test_call_takes_numbers_of_python_and_numpy() -> None:
     ],
     ids=str,
 )
-def test_call_refuses_what_is_not_declared(given: tuple[Any, ...]) -> None:
+def test_call_refuses_undeclared_arguments(arguments: tuple[Any, ...]) -> None:
     for _ in range(2):
         with pytest.raises(TypeError, match=r"links.add_counts was given .* and takes \(nodes: Ts"):
-            links.add_counts(*given)
+            links.add_counts(*arguments)
 
 
 @only_built
@@ -104,7 +104,7 @@ def test_call_refuses_numbers_out_of_range(number: Any) -> None:
 
 @only_built
 @pytest.mark.process
-def test_missing_library_names_what_to_do() -> None:
+def test_missing_library_error_gives_advice() -> None:
     code = "from cocite.kernels import random; random.draw_key(1, 2, 3)"
     env = os.environ | {"COCITE_TARGET": "another"}
     done = subprocess.run(
@@ -121,7 +121,7 @@ def test_missing_library_names_what_to_do() -> None:
     reason="needs kernels that check bounds: python hatch_build.py --checked",
 )
 @pytest.mark.process
-def test_checked_kernels_refuse_an_index_beyond_an_array() -> None:
+def test_checked_kernel_refuses_index_out_of_bounds() -> None:
     code = (
         "import numpy as np; from cocite.kernels.links import add_counts; "
         "add_counts(np.array([4], np.uint32), np.zeros(4, np.uint32))"
@@ -133,7 +133,7 @@ def test_checked_kernels_refuse_an_index_beyond_an_array() -> None:
     assert "IndexError: links.add_counts: an index is out of bounds" in done.stderr
 
 
-JITTED = """
+CALLS = """
 import numpy as np
 from cocite.kernels import links, random
 ids = np.random.default_rng(0).integers(0, 1000, 50_000).astype(np.uint32)
@@ -148,11 +148,11 @@ print(
 
 
 @pytest.mark.process
-def test_jit_computes_the_same() -> None:
+def test_jit_equals_library() -> None:
     env = os.environ | {"PYTHONHASHSEED": "0"}
     printed = {
         subprocess.run(
-            [sys.executable, "-c", JITTED],
+            [sys.executable, "-c", CALLS],
             env=env | {"COCITE_JIT": jit},
             check=True,
             capture_output=True,
@@ -164,10 +164,10 @@ def test_jit_computes_the_same() -> None:
 
 
 @pytest.mark.skipif(JIT, reason="Numba binds")
-def test_threads_bind_a_kernel_at_the_same_time() -> None:
-    """CPython 3.11 mixes up what threads parse together if one is interrupted, as here by gc."""
+def test_kernel_binds_in_several_threads_at_once() -> None:
+    """CPython 3.11 confuses parsers of several threads if one is interrupted, as here by gc."""
     interval, threshold = sys.getswitchinterval(), gc.get_threshold()
-    interrupt = lambda phase, info: sum(range(300))  # noqa: E731 - of which another thread begins
+    interrupt = lambda phase, info: sum(range(300))  # noqa: E731 - lets another thread run
     sys.setswitchinterval(1e-6)
     gc.set_threshold(1)
     gc.callbacks.append(interrupt)

@@ -1,4 +1,4 @@
-"""Front coding and edit distance against plain twins."""
+"""Front coding and edit distance against plain oracles."""
 
 from typing import Any
 
@@ -23,12 +23,12 @@ def encoded(names: list[bytes]) -> tuple[Any, Any]:
 
 
 def distance(first: bytes, second: bytes) -> int:
-    """Levenshtein's, row by row."""
+    """The Levenshtein distance, row by row."""
     row = list(range(len(second) + 1))
     for i, a in enumerate(first, 1):
-        above, row = row, [i]
+        previous, row = row, [i]
         for j, b in enumerate(second, 1):
-            row.append(min(row[j - 1] + 1, above[j] + 1, above[j - 1] + (a != b)))
+            row.append(min(row[j - 1] + 1, previous[j] + 1, previous[j - 1] + (a != b)))
     return row[-1]
 
 
@@ -36,26 +36,26 @@ def distance(first: bytes, second: bytes) -> int:
     st.lists(st.binary(min_size=1, max_size=80), min_size=1, max_size=40),
     st.binary(min_size=1, max_size=64),
 )
-def test_distances_are_levenshteins(names: list[bytes], wanted: bytes) -> None:
-    assert found(names, wanted) == [distance(name.lower(), wanted.lower()) for name in names]
+def test_distances_equal_levenshtein(names: list[bytes], query: bytes) -> None:
+    assert computed(names, query) == [distance(name.lower(), query.lower()) for name in names]
 
 
 @given(
     st.lists(st.text("abAB", min_size=1, max_size=70).map(str.encode), min_size=1, max_size=40),
     st.text("abAB", min_size=1, max_size=64).map(str.encode),
 )
-def test_distances_of_like_names_are_levenshteins(names: list[bytes], wanted: bytes) -> None:
-    assert found(names, wanted) == [distance(name.lower(), wanted.lower()) for name in names]
+def test_distances_equal_levenshtein_for_similar_names(names: list[bytes], query: bytes) -> None:
+    assert computed(names, query) == [distance(name.lower(), query.lower()) for name in names]
 
 
 @pytest.mark.parametrize("size", [1, 2, 63, 64])
-def test_distances_at_the_ends_of_the_word(size: int) -> None:
-    wanted = bytes(range(128, 128 + size))
-    names = [wanted, wanted[:-1] or b"x", wanted + b"x", b"x" + wanted[1:], b"x" * 200]
-    assert found(names, wanted) == [distance(name, wanted) for name in names]
+def test_distances_equal_levenshtein_at_word_size(size: int) -> None:
+    query = bytes(range(128, 128 + size))
+    names = [query, query[:-1] or b"x", query + b"x", b"x" + query[1:], b"x" * 200]
+    assert computed(names, query) == [distance(name, query) for name in names]
 
 
-def found(names: list[bytes], wanted: bytes) -> list[int]:
+def computed(names: list[bytes], query: bytes) -> list[int]:
     out = np.empty(len(names), np.int32)
-    distances(*encoded(names), len(names), np.frombuffer(wanted, np.uint8), out)
+    distances(*encoded(names), len(names), np.frombuffer(query, np.uint8), out)
     return [int(value) for value in out]

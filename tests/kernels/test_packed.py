@@ -1,4 +1,4 @@
-"""Packed trees: runs as the format says, and the way back."""
+"""Packed trees: runs as the format defines them, and back."""
 
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ SETTINGS = PartSettings()
 
 
 class Trees(NamedTuple):
-    """Members in dendrogram order and their labels, of so many nodes."""
+    """The members in dendrogram order and their labels, of ``nodes`` nodes."""
 
     nodes: int
     member: NDArray[np.uint32]
@@ -25,7 +25,7 @@ class Trees(NamedTuple):
 
 @st.composite
 def forests(draw: st.DrawFn) -> Trees:
-    """Any order of any of the nodes, with stretches of ids and of labels; also none and all."""
+    """Any nodes in any order, with stretches of ids and of labels; also none and all."""
     nodes = draw(st.sampled_from([1, 2, 31, 63, 64, 65, 128, 200]) | st.integers(1, 300))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     cuts = np.sort(rng.integers(0, nodes, draw(st.integers(0, 30))))
@@ -37,7 +37,7 @@ def forests(draw: st.DrawFn) -> Trees:
     labels = rng.integers(0, draw(st.sampled_from([2, 4, 16])), nodes // stretch + 1)
     labels = np.maximum(labels, rng.random(labels.size) < draw(st.sampled_from([0.5, 0.99])))
     joined = np.repeat(labels, stretch)[: member.size].astype(np.uint8)
-    # A tree of one node is none: it begins where the next one does not.
+    # Drop trees of one node.
     starts = np.flatnonzero(joined == 0)
     sizes = np.diff(starts, append=member.size)
     keep = np.ones(member.size, bool)
@@ -50,7 +50,7 @@ def forests(draw: st.DrawFn) -> Trees:
 
 
 def packed_of(trees: Trees) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
-    """The words of a sample, and its row for kernels."""
+    """The words of a sample, and its table row for kernels."""
     blob = packed_blob(trees.member, trees.joined, np.empty(trees.nodes, np.uint32))
     (words,) = blob.parts
     table, size = PACKED.place(trees.nodes, [blob.members], SETTINGS)
@@ -60,41 +60,43 @@ def packed_of(trees: Trees) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]:
 
 
 def numbers(words: NDArray[np.uint32], count: int, bits: int) -> list[int]:
-    """So many numbers of some bits each, from the lowest on."""
+    """``count`` numbers of ``bits`` bits each, from the lowest on."""
     whole = int.from_bytes(words.tobytes(), "little")
     return [(whole >> (bits * i)) & ((1 << bits) - 1) for i in range(count)]
 
 
 @given(forests())
-def test_runs_are_those_of_the_format(trees: Trees) -> None:
-    """Read by hand: they spell the trees, then all other nodes, and none could be longer."""
+def test_packed_blob_spells_trees_in_longest_runs(trees: Trees) -> None:
+    """Runs spell the trees and then all other nodes, and no run could be longer."""
     words, table = packed_of(trees)
     runs, width, order_bits = table[0, 3:].tolist()
     assert (width, order_bits) == (bits_of(trees.nodes), bits_of(runs))
     directory, order, size = parts_of(trees.nodes, runs)
     stored = numbers(words[directory + order :], runs, width + 13)
-    spelled, labels, ends = list[int](), list[int](), set[int]()
-    before = -1, 0, 0
+    spelled, labels, starts = list[int](), list[int](), set[int]()
+    previous = -1, 0, 0
     for each in stored:
-        first, rest = each & ((1 << width) - 1), each >> width
-        places, label, inner = (rest & 31) + 1, (rest >> 5) & 15, rest >> 9
-        assert inner == 0 or places > 1
-        if before[0] == first and before[2] < 32:
-            assert label != before[1] or label == 0
-        spelled += range(first, first + places)
-        labels += [label] + [inner] * (places - 1)
-        before = first + places, inner or label, places
-        ends.add(first)
+        first, fields = each & ((1 << width) - 1), each >> width
+        length, label, inner_label = (fields & 31) + 1, (fields >> 5) & 15, fields >> 9
+        assert inner_label == 0 or length > 1
+        if previous[0] == first and previous[2] < 32:
+            assert label != previous[1] or label == 0
+        spelled += range(first, first + length)
+        labels += [label] + [inner_label] * (length - 1)
+        previous = first + length, inner_label or label, length
+        starts.add(first)
     count = trees.member.size
     assert spelled[:count] == trees.member.tolist()
     assert labels[:count] == trees.joined.tolist()
     assert spelled[count:] == sorted(set(range(trees.nodes)) - set(trees.member.tolist()))
     assert not any(labels[count:])
     rows = words[:directory].reshape(-1, 3)
-    begins = [bit for low, high in rows[:, 1:].tolist() for bit in numbers_of(low | high << 32)]
-    assert begins[: trees.nodes] == [int(node in ends) for node in range(trees.nodes)]
-    assert begins[trees.nodes] == 1
-    assert rows[:, 0].tolist() == [sum(begins[: 64 * i]) for i in range(len(rows))]
+    run_starts = [
+        bit for low, high in rows[:, 1:].tolist() for bit in bits_low_first(low | high << 32)
+    ]
+    assert run_starts[: trees.nodes] == [int(node in starts) for node in range(trees.nodes)]
+    assert run_starts[trees.nodes] == 1
+    assert rows[:, 0].tolist() == [sum(run_starts[: 64 * i]) for i in range(len(rows))]
     firsts = [each & ((1 << width) - 1) for each in stored]
     by_id = sorted(range(runs), key=firsts.__getitem__)
     assert numbers(words[directory:][:order], runs, order_bits) == by_id
@@ -102,13 +104,13 @@ def test_runs_are_those_of_the_format(trees: Trees) -> None:
     assert words.size >= directory + order + size + 2
 
 
-def numbers_of(word: int) -> list[int]:
-    """The bits of a word of 64, low first."""
+def bits_low_first(word: int) -> list[int]:
+    """The 64 bits of a word, low first."""
     return [(word >> i) & 1 for i in range(64)]
 
 
 @given(forests())
-def test_what_is_packed_is_unpacked(trees: Trees) -> None:
+def test_unpack_inverts_packed_blob(trees: Trees) -> None:
     _, table = packed_of(trees)
     member, joined = np.empty(trees.nodes, np.uint32), np.empty(trees.nodes, np.uint8)
     count = runs.unpack(table[0], member, joined)

@@ -1,10 +1,9 @@
 """Draws and orders: as specified, uniform, independent, and orders are invertible.
 
-Known answers hold on every machine and in every release: an index that was built elsewhere, or is
-refreshed in years, draws the same. (They were worked out in whole numbers of Python, not by the
-kernel.) True random bits exceed a limit of the second half once in 10**9 times, over all of its
-comparisons. Statistics are of the twins in NumPy, which draw many at once; the kernels are
-held to them first.
+Known values hold on every machine and in every release, so that indexes built elsewhere, or
+refreshed in years, draw the same. They were computed with Python integers, not by the kernel. True
+random bits exceed a limit of the second half once in 10**9 times, over all of its comparisons.
+Statistics use oracles in NumPy, which draw many at once; the kernels are compared with them first.
 """
 
 import numpy as np
@@ -18,7 +17,7 @@ ORDERS = 20_000
 Words = NDArray[np.uint64]
 
 
-# -- twins in NumPy ------------------------------------------------------------------------
+# -- oracles in NumPy ----------------------------------------------------------------------
 
 GOLDEN, ONE = np.uint64(0x9E3779B97F4A7C15), np.uint64(1)
 LOW, HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -31,7 +30,7 @@ def mixed(words: Words) -> Words:
 
 
 def keys(seed: object, sample: object, step: object) -> Words:
-    """One for each place of what is given, numbers and arrays, in their common shape."""
+    """Keys of numbers or arrays, broadcast to their common shape."""
     words = mixed(np.atleast_1d(np.asarray(seed, np.uint64)) + GOLDEN)
     for each in (sample, step):
         words = mixed(words ^ (np.asarray(each, np.uint64) * GOLDEN + ONE))
@@ -39,22 +38,22 @@ def keys(seed: object, sample: object, step: object) -> Words:
 
 
 def draws(seed: object, sample: object, step: object, node: object) -> Words:
-    """The same with nodes."""
+    """Draws of numbers or arrays, broadcast likewise."""
     return mixed(keys(seed, sample, step) + np.asarray(node, np.uint64) * GOLDEN)
 
 
 def picks(words: Words, count: int) -> Words:
-    of = np.uint64(count)
-    return ((words >> HALF) * of + (((words & LOW) * of) >> HALF)) >> HALF
+    size = np.uint64(count)
+    return ((words >> HALF) * size + (((words & LOW) * size) >> HALF)) >> HALF
 
 
-def places(found: Words, members: list[int], nodes: int) -> Words:
-    """Where each of ``members`` stands in the order of each key: uint64[keys, members]."""
+def places(keys: Words, members: list[int], nodes: int) -> Words:
+    """The place of each of ``members`` in the order of each key: uint64[keys, members]."""
     bits = random.order_bits(nodes)
     mask, shift = np.uint64((1 << bits) - 1), np.uint64((bits + 1) // 2)
-    values = np.tile(np.array(members, np.uint64), (found.size, 1))
+    values = np.tile(np.array(members, np.uint64), (keys.size, 1))
     for i in range(4):
-        words = mixed(found + np.asarray(i, np.uint64) * GOLDEN)[:, None]
+        words = mixed(keys + np.asarray(i, np.uint64) * GOLDEN)[:, None]
         if i:
             values ^= values >> shift
         values = ((values ^ (words & LOW & mask)) * (words >> HALF | ONE)) & mask
@@ -63,10 +62,10 @@ def places(found: Words, members: list[int], nodes: int) -> Words:
 
 def argmins(sets: list[list[int]], nodes: int, orders: int = ORDERS) -> NDArray[np.int64]:
     """The index of the argmin of each set, in many orders: int64[orders, sets]."""
-    number = np.arange(orders)
-    found = keys(5, number, 1 + number % 3)
-    each = [places(found, members, nodes).argmin(axis=1) for members in sets]
-    return np.stack(each, axis=1)
+    samples = np.arange(orders)
+    order_keys = keys(5, samples, 1 + samples % 3)
+    indexes = [places(order_keys, members, nodes).argmin(axis=1) for members in sets]
+    return np.stack(indexes, axis=1)
 
 
 def key(seed: int, sample: int, step: int) -> np.uint64:
@@ -80,15 +79,15 @@ def order(seed: int, sample: int, step: int, nodes: int) -> NDArray[np.uint32]:
 
 
 @pytest.mark.parametrize("nodes", [100, 65_536, 300_000, 2**32 - 1])
-def test_orders_are_those_of_the_twin(nodes: int) -> None:
+def test_place_of_equals_oracle(nodes: int) -> None:
     members = [0, 1, 7, nodes // 3, nodes - 1]
     for sample in range(50):
-        mine = order(9, sample, 3, nodes)
-        found = [int(random.place_of(mine, np.uint32(u))) for u in members]
+        actual = order(9, sample, 3, nodes)
+        found = [int(random.place_of(actual, np.uint32(u))) for u in members]
         assert places(keys(9, sample, 3), members, nodes)[0].tolist() == found
 
 
-def test_steps_of_a_sample_are_drawn_together() -> None:
+def test_draw_steps_equals_single_draws() -> None:
     found, orders = np.empty(15, np.uint64), np.empty((15, random.ORDER_WORDS), np.uint32)
     bits = np.uint64(random.order_bits(300_000))
     random.draw_steps(np.uint64(7), np.uint64(5), np.uint64(16), bits, found, orders)
@@ -97,29 +96,29 @@ def test_steps_of_a_sample_are_drawn_together() -> None:
 
 
 @pytest.mark.parametrize("nodes", [10, 65_536, 65_537, 1_000_000])
-def test_an_order_is_a_bijection_and_node_at_inverts_it(nodes: int) -> None:
-    mine = order(1, 2, 3, nodes)
+def test_node_at_inverts_place_of(nodes: int) -> None:
+    inverted = order(1, 2, 3, nodes)
     everything = range(2 ** random.order_bits(nodes)) if nodes < 70_000 else range(0, 2**20, 97)
-    places = [int(random.place_of(mine, np.uint32(u))) for u in everything]
+    places = [int(random.place_of(inverted, np.uint32(u))) for u in everything]
     assert len(set(places)) == len(places)
-    assert [int(random.node_at(mine, np.uint32(p))) for p in places[:5000]] == list(everything)[
+    assert [int(random.node_at(inverted, np.uint32(p))) for p in places[:5000]] == list(everything)[
         :5000
     ]
 
 
-def test_orders_of_32_bits_are_invertible_at_both_ends() -> None:
-    mine = order(1, 2, 3, 2**32 - 1)
+def test_node_at_inverts_32_bit_order_at_both_ends() -> None:
+    inverted = order(1, 2, 3, 2**32 - 1)
     for node in (0, 1, 2**31, 2**32 - 2):
-        place = random.place_of(mine, np.uint32(node))
-        assert int(random.node_at(mine, np.uint32(place))) == node
+        place = random.place_of(inverted, np.uint32(node))
+        assert int(random.node_at(inverted, np.uint32(place))) == node
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 10, 1000])
 def test_pick_is_uniform(count: int) -> None:
     drawn = draws(1, 1, 1, np.arange(40_000))
     picked = picks(drawn, count)
-    some = [int(random.pick(word, np.uint64(count))) for word in drawn[::97]]
-    assert picked[::97].tolist() == some
+    expected = [int(random.pick(word, np.uint64(count))) for word in drawn[::97]]
+    assert picked[::97].tolist() == expected
     counts = np.bincount(picked.astype(int), minlength=count)
     assert counts.size == count
     assert chi_square(counts) < chi_square_limit(count)
@@ -127,7 +126,7 @@ def test_pick_is_uniform(count: int) -> None:
 
 SETS = {
     "neighbours": list(range(8)),
-    "three": [0, 1, 2],  # no subgroup of xor: uniform by quality, not by symmetry
+    "three": [0, 1, 2],  # no subgroup of xor, so uniform by quality, not by symmetry
     "seven": list(range(7)),
     "stride": [i * 1024 for i in range(8)],
     "high bits": [i << 13 for i in range(8)],
@@ -136,13 +135,13 @@ SETS = {
 
 
 @pytest.mark.parametrize("members", SETS.values(), ids=SETS.keys())
-def test_the_argmin_is_uniform_over_any_set(members: list[int]) -> None:
+def test_order_argmin_is_uniform_over_any_set(members: list[int]) -> None:
     found = argmins([members], 65_536)[:, 0]
     counts = np.bincount(found, minlength=len(members))
     assert chi_square(counts) < chi_square_limit(len(members))
 
 
-def test_all_orders_of_four_nodes_are_equally_likely() -> None:
+def test_orders_of_four_nodes_are_equally_likely() -> None:
     """A linear map modulo a prime is pairwise independent only, and fails this."""
     ranks = np.argsort(places(keys(11, np.arange(ORDERS), 1), [4, 5, 6, 7], 100), axis=1)
     codes = ranks @ np.array([64, 16, 4, 1])
@@ -151,13 +150,11 @@ def test_all_orders_of_four_nodes_are_equally_likely() -> None:
     assert chi_square(counts) < chi_square_limit(24)
 
 
-@pytest.mark.parametrize(
-    ("common", "mine", "other"), [(1, 1, 1), (3, 2, 7), (1, 20, 20), (6, 0, 3)]
-)
-def test_argmins_meet_with_the_jaccard_coefficient(common: int, mine: int, other: int) -> None:
-    a = list(range(100, 100 + common + mine))
+@pytest.mark.parametrize(("common", "own", "other"), [(1, 1, 1), (3, 2, 7), (1, 20, 20), (6, 0, 3)])
+def test_order_argmins_meet_with_jaccard_probability(common: int, own: int, other: int) -> None:
+    a = list(range(100, 100 + common + own))
     b = a[:common] + list(range(500, 500 + other))
-    exact = common / (common + mine + other)
+    exact = common / (common + own + other)
     found = argmins([a, b], 5000)
     met = np.mean([a[i] == b[j] for i, j in found.tolist()])
     assert abs(met - exact) < bernstein(exact, ORDERS, 1.0, 4)
@@ -174,7 +171,7 @@ KNOWN = {
     (7, 99, 10, 4711): 0x35EBB3A1653BF2BF,
     (2**64 - 1, 65534, 15, 2**32 - 2): 0x59A015D9FE601A33,
 }
-"""By seed, sample, step and node."""
+"""Draws by seed, sample, step and node."""
 
 COUNT = 1 << 16
 FAILURE = 1e-9
@@ -192,11 +189,11 @@ ALONG: dict[str, tuple[object, object, object, object]] = {
     "nodes and samples": (0, N >> np.uint64(8), 1, N & np.uint64(255)),
     "steps and nodes": (5, 2, N & np.uint64(15), N >> np.uint64(4)),
 }
-"""Neighbors in these are draws that a walk, or two walks, put side by side."""
+"""Sequences of draws whose neighbors one walk, or two, use together."""
 
 
 def chi_square_bound(cells: int, comparisons: int) -> float:
-    """What a chi-square statistic of so many cells exceeds with ``FAILURE`` in all comparisons.
+    """The limit of chi-square of ``cells`` cells, exceeded with ``FAILURE`` over all comparisons.
 
     Laurent and Massart 2000, lemma 1.
     """
@@ -204,39 +201,41 @@ def chi_square_bound(cells: int, comparisons: int) -> float:
     return float(k + 2 * np.sqrt(k * x) + 2 * x)
 
 
-def differs(bits: NDArray[np.uint64], comparisons: int) -> float:
-    """How far the share of ones may be from a half (Hoeffding)."""
+def tolerance(bits: NDArray[np.uint64], comparisons: int) -> float:
+    """The largest distance of the share of ones from a half (Hoeffding)."""
     return float(np.sqrt(np.log(2 * comparisons / FAILURE) / (2 * bits.size)))
 
 
-@pytest.mark.parametrize("which", KNOWN)
-def test_draw_is_what_it_has_always_been(which: tuple[int, int, int, int]) -> None:
-    assert int(random.draw(random.draw_key(*which[:3]), which[3])) == KNOWN[which]
-    assert draws(*which).tolist() == [KNOWN[which]]
+@pytest.mark.parametrize("inputs", KNOWN)
+def test_draw_keeps_known_values(inputs: tuple[int, int, int, int]) -> None:
+    assert int(random.draw(random.draw_key(*inputs[:3]), inputs[3])) == KNOWN[inputs]
+    assert draws(*inputs).tolist() == [KNOWN[inputs]]
 
 
 @pytest.mark.parametrize("along", ALONG)
-def test_draws_are_those_of_the_twin(along: str) -> None:
-    given = [np.broadcast_to(np.asarray(each, np.uint64), COUNT)[::61] for each in ALONG[along]]
+def test_draw_equals_oracle(along: str) -> None:
+    inputs = [
+        np.broadcast_to(np.asarray(values, np.uint64), COUNT)[::61] for values in ALONG[along]
+    ]
     found = [
-        random.draw(random.draw_key(*each[:3]), each[3])
-        for each in zip(*(one.tolist() for one in given), strict=True)
+        random.draw(random.draw_key(*values[:3]), values[3])
+        for values in zip(*(array.tolist() for array in inputs), strict=True)
     ]
     assert draws(*ALONG[along])[::61].tolist() == found
 
 
 @pytest.mark.parametrize("along", ALONG)
-def test_every_bit_is_one_half_of_the_time(along: str) -> None:
+def test_draw_bits_are_unbiased(along: str) -> None:
     drawn = draws(*ALONG[along])
     for bit in range(64):
         ones = (drawn >> np.uint64(bit)) & np.uint64(1)
-        assert abs(ones.mean() - 0.5) < differs(ones, 64 * len(ALONG)), bit
+        assert abs(ones.mean() - 0.5) < tolerance(ones, 64 * len(ALONG)), bit
 
 
 @pytest.mark.parametrize("along", ALONG)
 @pytest.mark.parametrize("lag", [1, 2, 16, 256])
-def test_neighbors_are_independent(along: str, lag: int) -> None:
-    """Pairs of four bits, the highest of one and the lowest of the other, and highest of both."""
+def test_draws_of_neighbors_are_independent(along: str, lag: int) -> None:
+    """Pairs of four bits: highest and highest, highest and lowest, lowest and lowest."""
     drawn = draws(*ALONG[along])
     high, low = (drawn >> np.uint64(60)).astype(int), (drawn & np.uint64(15)).astype(int)
     first = np.flatnonzero(np.arange(COUNT) // lag % 2 == 0)  # no draw is in two pairs
@@ -246,14 +245,14 @@ def test_neighbors_are_independent(along: str, lag: int) -> None:
 
 
 @pytest.mark.parametrize("axis", range(4))
-def test_one_bit_of_the_question_changes_half_of_the_answer(axis: int) -> None:
+def test_draw_flips_half_of_bits_for_one_input_bit(axis: int) -> None:
     rng = np.random.default_rng(4)
-    asked = [rng.integers(0, 2**32 - 1, 4000, dtype=np.uint64) for _ in range(4)]
-    before = draws(*asked)
+    inputs = [rng.integers(0, 2**32 - 1, 4000, dtype=np.uint64) for _ in range(4)]
+    before = draws(*inputs)
     for bit in range(32):
-        changed = list(asked)
-        changed[axis] = asked[axis] ^ np.uint64(1 << bit)
-        turned = before ^ draws(*changed)
-        for place in range(64):
-            ones = (turned >> np.uint64(place)) & np.uint64(1)
-            assert abs(ones.mean() - 0.5) < differs(ones, 4 * 32 * 64), (bit, place)
+        changed = list(inputs)
+        changed[axis] = inputs[axis] ^ np.uint64(1 << bit)
+        flipped = before ^ draws(*changed)
+        for output in range(64):
+            ones = (flipped >> np.uint64(output)) & np.uint64(1)
+            assert abs(ones.mean() - 0.5) < tolerance(ones, 4 * 32 * 64), (bit, output)

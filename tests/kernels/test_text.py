@@ -1,4 +1,4 @@
-"""The cleaning kernel against a plain reading of the same bytes."""
+"""The cleaning kernel against a plain reader of the same bytes."""
 
 import re
 from typing import Any
@@ -27,11 +27,11 @@ def normalize(data: bytes, delimiter: str = "\t", **rules: int) -> tuple[bytes, 
     bad = np.zeros((100, k.BAD_FIELDS), np.int64)
     tally = np.zeros(k.TALLY, np.int64)
     tally[k.T_INTEGER] = 1
-    wrong = k.normalize(np.frombuffer(data, np.uint8), words, out, bad, tally)
-    return out[: tally[k.T_BYTES]].tobytes(), bad[:wrong], tally
+    count = k.normalize(np.frombuffer(data, np.uint8), words, out, bad, tally)
+    return out[: tally[k.T_BYTES]].tobytes(), bad[:count], tally
 
 
-def plain(data: bytes) -> tuple[bytes, list[int]]:
+def read_plainly(data: bytes) -> tuple[bytes, list[int]]:
     """Clean rows of tab-separated text, and the lines of the bad ones."""
     rows, bad = b"", []
     lines = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")
@@ -71,9 +71,9 @@ PARTS += [
 @given(st.one_of(st.binary(max_size=40), st.lists(st.sampled_from(PARTS)).map(b"".join)))
 @example(b"\xef\xbf\xbf\t\xf4\x8f\xbf\xbf")
 @example(b"\xf4\x90\x80\x80\ta\n\xed\xa0\x80\ta\n\xc0\x80\ta\n\xe0\x80\x80\ta\n\xf0\x80\x80\x80\ta")
-def test_any_bytes_are_read_as_plainly(data: bytes) -> None:
+def test_normalize_equals_plain_reader(data: bytes) -> None:
     out, bad, tally = normalize(data)
-    rows, lines = plain(data)
+    rows, lines = read_plainly(data)
     assert out == rows
     assert bad[:, 0].tolist() == lines
     assert tally[k.T_BAD] == len(lines) == tally[k.T_BAD + 1 :].sum()
@@ -81,7 +81,7 @@ def test_any_bytes_are_read_as_plainly(data: bytes) -> None:
 
 
 @given(st.lists(st.one_of(st.integers(0x80, 0xFF), st.just(0x78)), max_size=8).map(bytes))
-def test_utf8_is_what_python_says(data: bytes) -> None:
+def test_normalize_checks_utf8_as_python_does(data: bytes) -> None:
     try:
         reasons = [k.CONTROL] if REFUSED.search(data.decode()) else []
     except UnicodeDecodeError:
@@ -89,11 +89,11 @@ def test_utf8_is_what_python_says(data: bytes) -> None:
     assert normalize(b"x" + data + b"\ty")[1][:, 3].tolist() == reasons
 
 
-def test_every_character_is_taken_or_refused_as_the_table_says() -> None:
+def test_normalize_refuses_control_characters_only() -> None:
     for code in (*range(0x80, 0x3000), 0xFEFF, 0xFFFD, 0x1F600, 0xE0001):
         bad = normalize(f"x{chr(code)}y\tz".encode())[1][:, 3].tolist()
-        turned = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069
-        assert bad == ([k.CONTROL] if code < 0xA0 else [k.TURNED] if turned else []), hex(code)
+        direction = 0x202A <= code <= 0x202E or 0x2066 <= code <= 0x2069
+        assert bad == ([k.CONTROL] if code < 0xA0 else [k.TURNED] if direction else []), hex(code)
 
 
 @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ def test_every_character_is_taken_or_refused_as_the_table_says() -> None:
         ("٣", False),
     ],
 )
-def test_integers_are_those_below_2_to_the_64(name: str, integer: bool) -> None:
+def test_normalize_detects_integers_below_2_to_64(name: str, integer: bool) -> None:
     assert bool(normalize(f"1\t{name}\n".encode())[2][k.T_INTEGER]) is integer
     assert bool(normalize(f"1\t1\n{name}\t1\n2\t2".encode())[2][k.T_INTEGER]) is integer
 
@@ -135,7 +135,7 @@ def test_integers_are_those_below_2_to_the_64(name: str, integer: bool) -> None:
         ("a,b,", "", 1),
     ],
 )
-def test_quotes_are_undone_or_refused(line: str, out: str, reason: int) -> None:
+def test_normalize_unquotes_or_refuses_fields(line: str, out: str, reason: int) -> None:
     found, bad, _ = normalize(line.encode(), ",")
     assert found.decode() == (out + "\n" if out else "")
     assert bad[:, 3].tolist() == ([reason] if reason else [])
@@ -155,47 +155,49 @@ def test_quotes_are_undone_or_refused(line: str, out: str, reason: int) -> None:
         ('a,b,"x\nc,d,e""', "c,d", [(1, 5)], 2),
     ],
 )
-def test_quoted_lines_join(text: str, rows: str, bad: list[tuple[int, int]], lines: int) -> None:
-    found, wrong, tally = normalize(text.encode(), ",", expected=3)
+def test_normalize_joins_quoted_lines(
+    text: str, rows: str, bad: list[tuple[int, int]], lines: int
+) -> None:
+    found, reported, tally = normalize(text.encode(), ",", expected=3)
     assert found.decode().replace("\t", ",").split() == rows.split()
-    assert wrong[:, [0, 3]].tolist() == [list(row) for row in bad]
+    assert reported[:, [0, 3]].tolist() == [list(row) for row in bad]
     assert tally[k.T_LINES] == lines
 
 
-def test_a_row_that_goes_on_behind_the_piece_is_read_again() -> None:
+def test_normalize_leaves_unfinished_row_to_next_piece() -> None:
     text = b'a,b\n"c",d\n"e\n'
-    found, wrong, tally = normalize(text, ",", unfinished=1)
-    assert (found, len(wrong)) == (b"a\tb\nc\td\n", 0)
+    found, bad, tally = normalize(text, ",", unfinished=1)
+    assert (found, len(bad)) == (b"a\tb\nc\td\n", 0)
     assert text[tally[k.T_REST] :] == b'"e\n'
     assert (tally[k.T_LINES], tally[k.T_ROWS]) == (2, 2)
-    _, wrong, tally = normalize(text, ",")
-    assert (tally[k.T_REST], wrong[:, [0, 3]].tolist()) == (-1, [[3, 5]])
+    _, bad, tally = normalize(text, ",")
+    assert (tally[k.T_REST], bad[:, [0, 3]].tolist()) == (-1, [[3, 5]])
 
 
-def test_a_quote_is_closed_within_a_megabyte_or_never() -> None:
+def test_normalize_closes_quote_within_max_record() -> None:
     text = b'a,"' + b"x\n" * k.MAX_RECORD + b"c,d\n"
-    found, wrong, tally = normalize(text, ",", unfinished=1)
+    found, bad, tally = normalize(text, ",", unfinished=1)
     assert found == b"c\td\n"
-    assert (tally[k.T_REST], wrong[0, [0, 3]].tolist()) == (-1, [1, 5])
+    assert (tally[k.T_REST], bad[0, [0, 3]].tolist()) == (-1, [1, 5])
 
 
 @pytest.mark.parametrize("line", ["a b", " a  b ", "\ta \t b\t", "a\tb"])
-def test_runs_of_blanks_are_one_delimiter(line: str) -> None:
+def test_normalize_takes_blanks_as_one_delimiter(line: str) -> None:
     assert normalize(line.encode(), " ")[0] == b"a\tb\n"
 
 
-def test_fields_are_taken_where_asked() -> None:
+def test_normalize_takes_selected_fields() -> None:
     assert normalize(b"a\tb\tc\n", expected=3, first=2, second=0)[0] == b"c\ta\n"
     assert normalize(b"a\tb\tc\n", expected=3, first=1, second=-1)[0] == b"b\n"
     assert normalize(b"a\t\xff\tc\n", expected=3, first=0, second=2)[0] == b"a\tc\n"
 
 
-def test_names_up_to_the_limit_are_kept() -> None:
+def test_normalize_keeps_names_up_to_max_name() -> None:
     longest = b"x" * k.MAX_NAME
     assert normalize(longest + b"\ta")[0] == longest + b"\ta\n"
     assert normalize(longest + b"x\ta")[1][:, 3].tolist() == [6]
 
 
-def test_every_reason_has_a_name_and_a_place_to_be_counted() -> None:
+def test_reasons_are_numbered_and_fit_tally() -> None:
     assert sorted(k.REASONS) == list(range(1, len(k.REASONS) + 1))
     assert k.T_BAD + max(k.REASONS) < k.TALLY

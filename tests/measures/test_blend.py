@@ -1,4 +1,4 @@
-"""Blends: their scores are the weighted means of their components', whatever is asked."""
+"""Blends: their scores are the weighted means of their components' scores."""
 
 import itertools
 from pathlib import Path
@@ -13,7 +13,7 @@ from cocite.errors import UsageError
 from cocite.index.layouts.trees.reader import TreeReader
 from cocite.index.plan import BuildOptions
 from cocite.measures import PartSettings, find_measure
-from tests.conftest import MakeGraph, by_walks
+from tests.conftest import MakeGraph, with_psimrank
 from tests.search.exact import scores
 
 GRAIN = 1e-12
@@ -25,57 +25,57 @@ def graph(make_graph: MakeGraph) -> Graph:
     return make_graph(rng.integers(0, 25, (110, 2)).tolist(), range(25))
 
 
-def test_a_score_is_the_weighted_mean_of_the_exact_scores(graph: Graph, tmp_path: Path) -> None:
+def test_blend_score_is_weighted_mean(graph: Graph, tmp_path: Path) -> None:
     blend = "blend:3*cocitation(idf=true)+1*coupling(form=jaccard)+1*ppr"
     index = cocite.build(graph, tmp_path / "b", measure=blend)
     assert index.direction == "mixed"
-    wanted = np.zeros((25, 25))
-    for name, weight, asked in (
+    expected = np.zeros((25, 25))
+    for name, weight, query in (
         ("cocitation", 0.6, {"idf": True}),
         ("coupling", 0.2, {"form": "jaccard"}),
         ("ppr", 0.2, {}),
     ):
         alone = cocite.build(graph, tmp_path / name, measure=name)
-        wanted += weight * scores(alone, **asked)
-    assert np.abs(scores(index) - wanted).max() <= GRAIN
+        expected += weight * scores(alone, **query)
+    assert np.abs(scores(index) - expected).max() <= GRAIN
 
 
-def test_first_component_has_its_samples_alone(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_blend_components_draw_independent_samples(make_graph: MakeGraph, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     graph = make_graph(rng.integers(0, 25, (90, 2)).tolist(), undirected=True)
     measure = "blend:psimrank+psimrank+simrank"
-    chosen: dict[str, Any] = {"samples": 400, "shard": 100, "threads": 1}
-    index = cocite.build(graph, tmp_path / "b", measure=measure, direction="both", **chosen)
-    alone = cocite.build(graph, tmp_path / "a", direction="both", **by_walks(chosen))
-    values, two = [], np.array([2], np.uint32)
+    options: dict[str, Any] = {"samples": 400, "shard": 100, "threads": 1}
+    index = cocite.build(graph, tmp_path / "b", measure=measure, direction="both", **options)
+    alone = cocite.build(graph, tmp_path / "a", direction="both", **with_psimrank(options))
+    values, nodes = [], np.array([2], np.uint32)
     for reader in index.scorer.readers:
         assert isinstance(reader, TreeReader)
-        values.append(reader.values(1, two, PartSettings({"decay": 0.6}))[0][:, 0])
-    for mine, other in zip(values, alone.scorer.readers, strict=False):
-        assert isinstance(other, TreeReader)
-        assert (mine == other.values(1, two, PartSettings({"decay": 0.6}))[0][:, 0]).all()
-    found = np.corrcoef(values)
-    assert found.shape == (6, 6)
-    assert np.abs(found - np.eye(6)).max() < 6 / np.sqrt(400)
+        values.append(reader.values(1, nodes, PartSettings({"decay": 0.6}))[0][:, 0])
+    for value, reader in zip(values, alone.scorer.readers, strict=False):
+        assert isinstance(reader, TreeReader)
+        assert (value == reader.values(1, nodes, PartSettings({"decay": 0.6}))[0][:, 0]).all()
+    correlations = np.corrcoef(values)
+    assert correlations.shape == (6, 6)
+    assert np.abs(correlations - np.eye(6)).max() < 6 / np.sqrt(400)
     files = {name.partition(".")[0] for name in index.stored.store.manifest.files}
     ways = ("in", "out")
-    wanted = {f"{m}-{way}" for m in ("psimrank", "psimrank-2", "simrank") for way in ways}
-    assert wanted <= files
+    expected = {f"{m}-{way}" for m in ("psimrank", "psimrank-2", "simrank") for way in ways}
+    assert expected <= files
 
 
-def test_settings_reach_components_that_have_them_unfixed(graph: Graph, tmp_path: Path) -> None:
+def test_blend_settings_reach_unfixed_components(graph: Graph, tmp_path: Path) -> None:
     measure = "blend:psimrank(hubs=rare,length=3)+simrank+cocitation(idf=true)+pagesim"
     index = cocite.build(graph, tmp_path / "b", measure=measure, samples=7, length=4)
     assert index.measure == measure
     parts = {part.measure.name: part for part in index.stored.parts}
-    wanted = {"samples": 7, "length": 3, "seed": 0, "hubs": "rare"}
-    assert parts["psimrank"].settings.to_json() == wanted
-    wanted |= {"length": 4, "hubs": "plain"}
-    assert parts["simrank"].settings.to_json() == wanted
+    expected = {"samples": 7, "length": 3, "seed": 0, "hubs": "rare"}
+    assert parts["psimrank"].settings.to_json() == expected
+    expected |= {"length": 4, "hubs": "plain"}
+    assert parts["simrank"].settings.to_json() == expected
     assert index.settings["samples"] == 7
     assert index.settings["length"] == 4
-    asked = index.stored.measure.ask_settings({"form": "jaccard", "decay": 0.3})
-    own = {name: part.ask_settings(asked).to_json() for name, part in parts.items()}
+    query = index.stored.measure.ask_settings({"form": "jaccard", "decay": 0.3})
+    own = {name: part.ask_settings(query).to_json() for name, part in parts.items()}
     assert own["cocitation"] == {"form": "jaccard", "idf": True}
     assert own["simrank"] == {"decay": 0.3, "meeting_weight": "decay ** t"}
     assert own["pagesim"] == {}
@@ -85,38 +85,38 @@ def test_settings_reach_components_that_have_them_unfixed(graph: Graph, tmp_path
         index.related("3", length=3)
 
 
-def test_samples_fixed_by_all_components_are_the_index(graph: Graph, tmp_path: Path) -> None:
+def test_blend_uses_samples_fixed_by_all_components(graph: Graph, tmp_path: Path) -> None:
     measure = "blend:psimrank(samples=9)+simrank(samples=9)"
     index = cocite.build(graph, tmp_path / "b", measure=measure)
     assert index.samples == 9
     assert "samples" not in index.settings
-    first = index.with_samples(4)
-    assert first.samples == 4
+    fewer = index.with_samples(4)
+    assert fewer.samples == 4
     alone = cocite.build(graph, tmp_path / "a", measure="blend:psimrank+simrank", samples=4)
-    assert first.related("3") == alone.related("3")
+    assert fewer.related("3") == alone.related("3")
     with pytest.raises(UsageError, match="samples is 10; the index has 9: choose 1 to 9"):
         index.with_samples(10)
 
 
-def test_a_component_keeps_its_own_direction_and_layout(graph: Graph, tmp_path: Path) -> None:
+def test_blend_component_keeps_direction_and_layout(graph: Graph, tmp_path: Path) -> None:
     measure = "blend:psimrank(direction=both,layout=paths)+simrank+ppr(direction=in)"
     index = cocite.build(graph, tmp_path / "b", measure=measure, direction="out", samples=5)
-    found = [(p.measure.name, p.direction, p.layout, p.weight) for p in index.stored.parts]
-    assert found == [
+    parts = [(p.measure.name, p.direction, p.layout, p.weight) for p in index.stored.parts]
+    assert parts == [
         ("psimrank", "in", "paths", 1 / 6),
         ("psimrank", "out", "paths", 1 / 6),
         ("simrank", "out", "trees", 1 / 3),
         ("ppr", "in", "links", 1 / 3),
     ]
     assert index.direction == "mixed"
-    laid = cocite.build(
+    by_paths = cocite.build(
         graph, tmp_path / "c", measure="blend:psimrank+cocitation", layout="paths", samples=5
     )
-    assert [part.layout for part in laid.stored.parts] == ["paths", "links"]
+    assert [part.layout for part in by_paths.stored.parts] == ["paths", "links"]
 
 
-def test_names_are_written_in_one_way() -> None:
-    for text, wanted in (
+def test_find_measure_normalizes_blend_names() -> None:
+    for text, expected in (
         ("blend: psimrank + cocitation", "blend:psimrank+cocitation"),
         ("blend:.5*ppr+2.*simrank", "blend:0.5*ppr+2.0*simrank"),
         (
@@ -124,9 +124,9 @@ def test_names_are_written_in_one_way() -> None:
             "blend:cocitation(idf=true)+ppr(damping=0.5)",
         ),
     ):
-        found = find_measure(text)
-        assert found.name == wanted
-        assert find_measure(found.name) == found
+        blend = find_measure(text)
+        assert blend.name == expected
+        assert find_measure(blend.name) == blend
     shares = [part.weight for part in find_measure("blend:1*ppr+2*simrank+5*psimrank").components]
     assert shares == [0.125, 0.25, 0.625]
 
@@ -164,28 +164,26 @@ def test_names_are_written_in_one_way() -> None:
         ("blend:psimrank(samples=9)+simrank", "have 9 and 100 samples; all must have the same"),
     ],
 )
-def test_what_is_no_blend_is_refused(text: str, message: str) -> None:
+def test_blend_refuses_invalid_text(text: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         BuildOptions.checked(text)
     assert message in str(raised.value)
 
 
-def test_what_a_blend_is_follows_from_its_components() -> None:
+def test_blend_properties_follow_from_components() -> None:
     for text, symmetric, unit, monotone, weighted in (
         ("blend:psimrank+cocitation", True, True, True, False),
         ("blend:psimrank+simrank", True, True, True, True),
         ("blend:psimrank+ppr", False, True, True, True),
         ("blend:psimrank+pagesim", True, False, False, False),
     ):
-        found = find_measure(text)
-        assert (found.symmetric, found.unit, found.monotone) == (symmetric, unit, monotone)
-        assert found.weighted == weighted
+        blend = find_measure(text)
+        assert (blend.symmetric, blend.unit, blend.monotone) == (symmetric, unit, monotone)
+        assert blend.weighted == weighted
 
 
-def test_the_order_is_certain_only_as_far_as_exact_parts_are(graph: Graph, tmp_path: Path) -> None:
-    """With an exact part that decides, the order is certain where that of samples alone is not; and
-    the tolerance of one that is not quite exact counts.
-    """
+def test_blend_certain_ranks_depend_on_exact_parts(graph: Graph, tmp_path: Path) -> None:
+    """A dominant exact part makes more ranks certain, within its tolerance."""
     heavy = cocite.build(
         graph, tmp_path / "h", measure="blend:0.001*psimrank+0.999*cocitation", samples=50
     )
@@ -202,14 +200,14 @@ def test_the_order_is_certain_only_as_far_as_exact_parts_are(graph: Graph, tmp_p
     assert pushed.related(node, 8, **rough).certain_ranks == 0
 
 
-def test_a_blend_of_exact_measures_takes_no_shard(graph: Graph, tmp_path: Path) -> None:
+def test_blend_of_exact_measures_refuses_shard(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="has no samples, so its build cannot be split"):
         cocite.build(graph, tmp_path / "x", measure="blend:cocitation+coupling", shard=5)
 
 
-def test_canceled_scores_are_one_hit(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """Sketches may score below 0: with one sample two of them come to exactly 0 for many a node,
-    which the third component then finds as if it were new.
+def test_blend_canceled_scores_give_one_hit(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """Sketches may score below 0: with one sample, two of them often cancel to exactly 0, and the
+    third component finds the same node again.
     """
     rng = np.random.default_rng(1)
     edges = {(a, b) for a, b in rng.integers(0, 60, (200, 2)).tolist() if a != b}
@@ -222,13 +220,13 @@ def test_canceled_scores_are_one_hit(make_graph: MakeGraph, tmp_path: Path) -> N
         assert len(hits) == len(set(hits))
 
 
-def test_a_blend_has_as_many_parts_as_one_likes(graph: Graph, tmp_path: Path) -> None:
-    """A process may have 1,024 files open, and a part has four."""
+def test_blend_supports_hundreds_of_parts(graph: Graph, tmp_path: Path) -> None:
+    """A process may open 1,024 files, and each part has four."""
     many = "blend:" + "+".join(["0.5*cocitation(direction=out)", "0.5*cocitation"] * 130)
     index = cocite.build(graph, tmp_path / "many", measure=many)
     assert len(index.stored.parts) == 260
     two = "blend:0.5*cocitation(direction=out)+0.5*cocitation"
     few = cocite.build(graph, tmp_path / "two", measure=two)
-    hits, wanted = index.related("3", 5), few.related("3", 5)
-    assert [hit.node for hit in hits] == [hit.node for hit in wanted]
-    assert all(abs(a.score - b.score) <= 260 * GRAIN for a, b in zip(hits, wanted, strict=True))
+    hits, expected = index.related("3", 5), few.related("3", 5)
+    assert [hit.node for hit in hits] == [hit.node for hit in expected]
+    assert all(abs(a.score - b.score) <= 260 * GRAIN for a, b in zip(hits, expected, strict=True))

@@ -1,6 +1,6 @@
-"""One contract, run for every measure, layout and direction that there is.
+"""One contract for every measure, layout and direction.
 
-What is particular to a measure, its exact twin above all, is tested in a file of its own.
+What is specific to a measure, such as its exact scores, is tested in a file of its own.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cocite.errors import UsageError
 from cocite.measures import HUBS, MEASURES, MEETING_WEIGHT, Measure, find_measure
 from cocite.options.query import INTERVALS
 from tests.batches import all_rows
-from tests.conftest import MakeGraph, of_texts
+from tests.conftest import MakeGraph, measure_texts
 from tests.oracles.fusion import order
 from tests.oracles.graphs import Edges, graphs
 
@@ -44,7 +44,7 @@ FIXED = tuple(
         "simrank(hubs=idf,decay=0.3,evidence=exponential)+snn(neighbors=9,mutual=true,form=cosine)+tfidf(words=3)+fusion(size=small)",
     )
 )
-"""Blends with a component of each layout, that have settings of their own, built and asked."""
+"""Blends with a component of each layout, with fixed settings of builds and queries."""
 PLAIN = [
     pytest.param(measure, layout, direction, id=f"{measure.name}-{layout}-{direction}")
     for measure in MEASURES.values()
@@ -65,25 +65,25 @@ MIXED += [
 ]
 CASES = PLAIN + MIXED
 every = pytest.mark.parametrize(("measure", "layout", "direction"), CASES, scope="module")
-"""All tests of a case follow each other, so that a process builds its index once."""
+"""All tests of a case run in succession, so that a process builds its index once."""
 
 SAMPLES = 12
 
 
-def test_blends_fix_settings_of_each_layout() -> None:
-    """Of its index and of its questions, wherever its measure has some."""
+def test_blend_cases_fix_settings_of_every_layout() -> None:
+    """Each component fixes a setting of its index and one of its queries, if there are any."""
     components = [component for blend in FIXED for component in blend.components]
     layouts = [component.choose(None, {})[0] for component in components]
     assert set(layouts) == {layout for measure in MEASURES.values() for layout in measure.layouts}
     links = [c.measure.name for c, name in zip(components, layouts, strict=True) if name == "links"]
     assert links == ["cocitation", "ppr"]
     for component in components:
-        for takes in filter(None, (component.measure.build, component.measure.ask)):
-            assert any(setting in component.fixed for setting in takes), component
+        for supported in filter(None, (component.measure.build, component.measure.ask)):
+            assert any(setting in component.fixed for setting in supported), component
 
 
 def sampled(name: str) -> set[str]:
-    """The settings that an index by a measure is built with."""
+    """Return the names of a measure's build settings."""
     return {setting.name for setting in find_measure(name).build}
 
 
@@ -95,14 +95,14 @@ def build(
     direction: str,
     texts: Graph | None = None,
 ) -> Index:
-    """A small index: few samples, other settings by default; with the ``texts`` of this graph, or
-    of another one, for a measure that compares them.
+    """Build a small index, with few samples; text measures compare the texts of ``texts``, by
+    default those of ``graph``.
     """
-    chosen: dict[str, Any] = {"layout": layout, "direction": direction}
-    chosen |= of_texts(texts or graph, measure.name)
+    options: dict[str, Any] = {"layout": layout, "direction": direction}
+    options |= measure_texts(texts or graph, measure.name)
     if "samples" in {s.name for s in measure.build}:
-        chosen["samples"] = SAMPLES
-    return cocite.build(graph, output, measure=measure.name, **chosen)
+        options["samples"] = SAMPLES
+    return cocite.build(graph, output, measure=measure.name, **options)
 
 
 @pytest.fixture(scope="module")
@@ -142,59 +142,59 @@ def weighted(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Graph:
 def built(
     graph: Graph, tmp_path_factory: pytest.TempPathFactory
 ) -> Callable[[Measure, str | None, str], Index]:
-    """An index of ``graph`` by each case, built once."""
+    """Return the index of a case, built once."""
     folder = tmp_path_factory.mktemp("indexes")
-    found: dict[tuple[str, str | None, str], Index] = {}
+    cached: dict[tuple[str, str | None, str], Index] = {}
 
     def get(measure: Measure, layout: str | None, direction: str) -> Index:
         key = (measure.name, layout, direction)
-        if key not in found:
-            found[key] = build(graph, folder / str(len(found)), measure, layout, direction)
-        return found[key]
+        if key not in cached:
+            cached[key] = build(graph, folder / str(len(cached)), measure, layout, direction)
+        return cached[key]
 
     return get
 
 
 @pytest.fixture
 def index(built: Built, measure: Measure, layout: str | None, direction: str) -> Index:
-    """That of the case."""
+    """Return the index of the test's case."""
     return built(measure, layout, direction)
 
 
 def scatters(index: Index) -> bool:
-    """Whether scores of unlike nodes scatter about 0."""
+    """Return whether scores of unrelated nodes scatter around 0."""
     return any(part.layout in part.measure.noisy for part in index.stored.parts)
 
 
 Built = Callable[[Measure, str | None, str], Index]
-SOME = ("n3", "n7", "n8", "n77", "n62", "n100")
+NODES = ("n3", "n7", "n8", "n77", "n62", "n100")
 Row = list[Score]
 
 
 @functools.lru_cache(maxsize=9)
 def row_of(index: Index, node: str) -> Row:
-    """The similarity of a node with every one, by their ids: as of each pair alone, which
-    ``test_batch_answers_as_single_questions`` compares.
+    """Return the similarity of a node to every node, by id. It equals that of single pairs:
+    see ``test_related_many_equals_single_queries``.
     """
     return list(index.similarities([(node, name) for name in index.nodes]))
 
 
-def scores_of(index: Index, node: str, **chosen: Any) -> list[float]:
-    """The same as numbers, with other settings."""
+def scores_of(index: Index, node: str, **options: Any) -> list[float]:
+    """Return the scores alone, for the given settings."""
     pairs = [(node, name) for name in index.nodes]
-    return [each.score for each in index.similarities(pairs, **chosen)]
+    return [each.score for each in index.similarities(pairs, **options)]
 
 
 def by_similarity(index: Index, node: str, row: Row) -> list[Hit]:
-    """What ``related`` must return, from ``similarity`` with every node."""
-    everyone = [Hit(name, *score) for name, score in zip(index.nodes, row, strict=True)]
-    ranked = sorted(enumerate(everyone), key=lambda pair: (-pair[1].score, order(pair[0])))
+    """Return what ``related`` must return, from the similarity to every node."""
+    hits = [Hit(name, *score) for name, score in zip(index.nodes, row, strict=True)]
+    ranked = sorted(enumerate(hits), key=lambda pair: (-pair[1].score, order(pair[0])))
     return [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
 
 
 @every
-def test_related_is_similarity_sorted(index: Index) -> None:
-    for node in SOME[::2]:
+def test_related_equals_sorted_similarities(index: Index) -> None:
+    for node in NODES[::2]:
         expected = by_similarity(index, node, row_of(index, node))
         assert index.related(node, 10**6) == expected
         for k in (1, 2, 7, 20):
@@ -214,80 +214,80 @@ BY_WEIGHT = [
 
 
 @pytest.mark.parametrize(("name", "layout", "direction", "hubs"), BY_WEIGHT)
-def test_related_is_similarity_sorted_by_weights(
+def test_related_equals_sorted_similarities_with_weights(
     weighted: Graph, tmp_path: Path, name: str, layout: str | None, direction: str, hubs: str
 ) -> None:
-    chosen: dict[str, Any] = {"measure": name, "layout": layout, "direction": direction}
-    chosen |= {"hubs": hubs} if hubs else {}
-    chosen |= {"samples": SAMPLES} if "samples" in sampled(name) else {}
-    index = cocite.build(weighted, tmp_path / "i", **chosen)
-    for node in SOME[:3]:
+    options: dict[str, Any] = {"measure": name, "layout": layout, "direction": direction}
+    options |= {"hubs": hubs} if hubs else {}
+    options |= {"samples": SAMPLES} if "samples" in sampled(name) else {}
+    index = cocite.build(weighted, tmp_path / "i", **options)
+    for node in NODES[:3]:
         expected = by_similarity(index, node, row_of(index, node))
         assert index.related(node, 10**6) == expected
         assert index.related(node, 3) == expected[:3]
         assert expected
-    once = cocite.build(weighted, tmp_path / "once", threads=1, **chosen)
-    assert once.stored.digest == index.stored.digest
-    aside = cocite.build(weighted, tmp_path / "aside", unweighted=True, **chosen)
-    assert aside.stored.digest != index.stored.digest
+    on_one_thread = cocite.build(weighted, tmp_path / "one-thread", threads=1, **options)
+    assert on_one_thread.stored.digest == index.stored.digest
+    unweighted = cocite.build(weighted, tmp_path / "unweighted", unweighted=True, **options)
+    assert unweighted.stored.digest != index.stored.digest
 
 
 @every
 def test_intervals_contain_scores_and_widen_with_confidence(index: Index) -> None:
     exact = index.samples is None
-    for node, bound in itertools.product(SOME[:3], INTERVALS):
-        found = [index.related(node, 30, confidence=c, interval=bound) for c in (0.5, 0.95, 0.999)]
-        for hits in zip(*found, strict=True):
+    for node, bound in itertools.product(NODES[:3], INTERVALS):
+        lists = [index.related(node, 30, confidence=c, interval=bound) for c in (0.5, 0.95, 0.999)]
+        for hits in zip(*lists, strict=True):
             assert len({hit[:3] for hit in hits}) == 1
             for hit in hits:
                 assert 0 <= hit.low <= hit.score <= hit.high
             for narrow, wide in itertools.pairwise(hits):
                 assert wide.low <= narrow.low <= narrow.high <= wide.high
                 assert wide == narrow or not exact
-        places = [hits.certain_ranks for hits in found]
-        assert places == sorted(places, reverse=True)
-        sure = index.related(node, 30, confidence=0.95, min_confidence=0.95, interval=bound)
-        assert sure == [hit for hit in found[1] if hit.low > 0]
-        for other in SOME[3:]:
-            found_pair = index.similarity(node, other, interval=bound)
-            assert found_pair.low <= max(0, found_pair.score) <= found_pair.high
+        ranks = [hits.certain_ranks for hits in lists]
+        assert ranks == sorted(ranks, reverse=True)
+        confident = index.related(node, 30, confidence=0.95, min_confidence=0.95, interval=bound)
+        assert confident == [hit for hit in lists[1] if hit.low > 0]
+        for other in NODES[3:]:
+            pair = index.similarity(node, other, interval=bound)
+            assert pair.low <= max(0, pair.score) <= pair.high
 
 
 @every
 def test_certain_ranks_do_not_depend_on_k(index: Index) -> None:
-    """And where nothing is estimated, what is without ties is certain as a whole."""
-    for node in SOME[:3]:
-        everyone = index.related(node, 10**6)
-        whole = everyone.certain_ranks
-        for k in (1, 2, 5, max(1, len(everyone) - 1), len(everyone) + 1):
-            assert index.related(node, k).certain_ranks == min(k, whole)
-            assert everyone[:k].certain_ranks == min(k, whole)
-        if all(hit.low == hit.high for hit in everyone):
-            scores = [*(hit.score for hit in everyone), 0.0]
+    """Exact scores have certain ranks down to the first tie."""
+    for node in NODES[:3]:
+        hits = index.related(node, 10**6)
+        certain = hits.certain_ranks
+        for k in (1, 2, 5, max(1, len(hits) - 1), len(hits) + 1):
+            assert index.related(node, k).certain_ranks == min(k, certain)
+            assert hits[:k].certain_ranks == min(k, certain)
+        if all(hit.low == hit.high for hit in hits):
+            scores = [*(hit.score for hit in hits), 0.0]
             steps = [a > b for a, b in itertools.pairwise(scores)]
-            assert whole == (steps.index(False) if False in steps else len(everyone))
+            assert certain == (steps.index(False) if False in steps else len(hits))
 
 
 @every
 def test_aggregate_is_mean_or_minimum_of_scores(index: Index) -> None:
-    """With every node, by ``similarity``; an interval has room for the pairs' own mean or least."""
-    found = 0
-    for nodes in (list(SOME[:3:2]), list(SOME[:5:2])):
+    """The expected scores come from the similarity to every node."""
+    count = 0
+    for nodes in (list(NODES[:3:2]), list(NODES[:5:2])):
         scores = np.array([[pair.score for pair in row_of(index, node)] for node in nodes])
-        found += check_together(index, nodes, "mean", scores.mean(axis=0))
-        check_together(index, nodes, "min", scores.min(axis=0))
-    assert found
+        count += check_aggregate(index, nodes, "mean", scores.mean(axis=0))
+        check_aggregate(index, nodes, "min", scores.min(axis=0))
+    assert count
     for aggregate in ("mean", "min"):
         assert index.related(["n3"], 5, aggregate=aggregate) == index.related("n3", 5)
 
 
-def check_together(
-    index: Index, nodes: list[str], aggregate: str, joined: NDArray[np.float64]
+def check_aggregate(
+    index: Index, nodes: list[str], aggregate: str, scores: NDArray[np.float64]
 ) -> int:
-    """See that a list of ``nodes`` is what ``joined``, float64[n], says; how many hits it has."""
+    """Check the hits of ``nodes`` against ``scores``, float64[n]; return their number."""
     expected = {
         name: score
-        for name, score in zip(index.nodes, joined.tolist(), strict=True)
+        for name, score in zip(index.nodes, scores.tolist(), strict=True)
         if score >= 1e-12 and name not in nodes
     }
     hits = index.related(nodes, 10**6, aggregate=aggregate)
@@ -305,10 +305,10 @@ def check_together(
     assert counted.total == len(hits)
     assert index.related([*nodes, nodes[0]], 3, offset=2, aggregate=aggregate) == hits[2:5]
     wide = index.related(nodes, 3, aggregate=aggregate, confidence=0.999)
-    for one, two in zip(hits[:3], wide, strict=True):
-        assert two.low <= one.low <= one.high <= two.high
-    sure = index.related(nodes, 30, aggregate=aggregate, min_confidence=0.95)
-    assert sure == [hit for hit in hits[:30] if hit.low > 0]
+    for narrow, broad in zip(hits[:3], wide, strict=True):
+        assert broad.low <= narrow.low <= narrow.high <= broad.high
+    confident = index.related(nodes, 30, aggregate=aggregate, min_confidence=0.95)
+    assert confident == [hit for hit in hits[:30] if hit.low > 0]
     for k in (1, 2, 9, max(1, len(hits))):
         few = index.related(nodes, k, aggregate=aggregate)
         assert few.certain_ranks == hits[:k].certain_ranks == min(k, hits.certain_ranks)
@@ -316,14 +316,14 @@ def check_together(
 
 
 @every
-def test_some_node_has_relatives(index: Index) -> None:
-    assert sum(len(index.related(node)) for node in SOME) >= 30
+def test_related_finds_hits(index: Index) -> None:
+    assert sum(len(index.related(node)) for node in NODES) >= 30
 
 
 @every
 @settings(max_examples=5)
 @given(drawn=graphs())
-def test_scores_symmetric_and_related_agrees_on_any_graph(
+def test_similarity_is_symmetric_and_agrees_with_related(
     make_graph: MakeGraph,
     drawn: tuple[int, Edges],
     measure: Measure,
@@ -336,21 +336,21 @@ def test_scores_symmetric_and_related_agrees_on_any_graph(
     names = list(index.nodes)
     rows = [row_of(index, name) for name in names]
     for a, b in itertools.product(range(n), range(n)):
-        here, there = rows[a][b], rows[b][a]
-        assert here == there or not measure.symmetric
-        assert math.isfinite(here.score)
-        assert here.stderr >= 0
+        forward, backward = rows[a][b], rows[b][a]
+        assert forward == backward or not measure.symmetric
+        assert math.isfinite(forward.score)
+        assert forward.stderr >= 0
         if measure.unit:
-            assert here.score <= 1
-            assert here.score >= 0 or scatters(index)
-        assert 0 <= here.low <= here.high
+            assert forward.score <= 1
+            assert forward.score >= 0 or scatters(index)
+        assert 0 <= forward.low <= forward.high
     for name, row in zip(names, rows, strict=True):
         assert index.related(name, n) == by_similarity(index, name, row)
 
 
 @every
-def test_node_is_most_similar_to_itself_and_no_hit(index: Index, measure: Measure) -> None:
-    for node in SOME:
+def test_related_excludes_queried_node(index: Index, measure: Measure) -> None:
+    for node in NODES:
         hits = index.related(node, 10**6)
         assert node not in [hit.node for hit in hits]
         if measure.symmetric and hits:
@@ -358,38 +358,38 @@ def test_node_is_most_similar_to_itself_and_no_hit(index: Index, measure: Measur
 
 
 @every
-def test_isolated_nodes_have_no_relatives(index: Index) -> None:
+def test_related_is_empty_for_isolated_nodes(index: Index) -> None:
     for node in ("alone", "also alone"):
-        if scatters(index):  # to nobody for certain
+        if scatters(index):  # no node is similar for certain
             assert all(hit.low == 0 for hit in index.related(node, 10**6))
             assert index.similarity(node, "n3").low == 0
         else:
             assert index.related(node) == []
             assert index.similarity(node, "n3")[:2] == (0, 0)
-    alike = index.similarity("alone", "also alone")
-    assert (alike.low if scatters(index) else alike.score) == 0
+    pair = index.similarity("alone", "also alone")
+    assert (pair.low if scatters(index) else pair.score) == 0
 
 
 @every
-def test_batch_answers_as_single_questions(index: Index) -> None:
-    assert index.related_many(SOME, 9) == [index.related(node, 9) for node in SOME]
-    pairs = [(SOME[0], other) for other in index.nodes]
+def test_related_many_equals_single_queries(index: Index) -> None:
+    assert index.related_many(NODES, 9) == [index.related(node, 9) for node in NODES]
+    pairs = [(NODES[0], other) for other in index.nodes]
     assert list(index.similarities(pairs)) == [index.similarity(*pair) for pair in pairs]
 
 
 @every
-def test_related_all_equals_single_questions(index: Index, tmp_path: Path) -> None:
+def test_related_all_equals_single_queries(index: Index, tmp_path: Path) -> None:
     rows = all_rows(index, tmp_path / "all", 9, threads=2)
-    wide = 3 if index.samples else 5  # intervals cost a look at all samples: not unless asked for
+    columns = 3 if index.samples else 5  # intervals read all samples: only on request
     assert rows == [
-        (node, rank, *hit[:wide])
+        (node, rank, *hit[:columns])
         for node in index.nodes
         for rank, hit in enumerate(index.related(node, 9), 1)
     ]
 
 
 @every
-def test_larger_decay_never_lowers_a_score(
+def test_decay_raises_scores_monotonically(
     graph: Graph, built: Built, tmp_path: Path, measure: Measure, layout: str | None, direction: str
 ) -> None:
     decays = (0.2, 0.4, 0.6, 0.8)
@@ -397,7 +397,7 @@ def test_larger_decay_never_lowers_a_score(
         index = built(measure, layout, direction)
         columns = [scores_of(index, "n77", decay=d) for d in decays]
     elif "decay" in {s.name for s in measure.build}:
-        made = [
+        indexes = [
             cocite.build(
                 graph,
                 tmp_path / str(d),
@@ -408,7 +408,7 @@ def test_larger_decay_never_lowers_a_score(
             )
             for d in decays
         ]
-        columns = [scores_of(index, "n77") for index in made]
+        columns = [scores_of(index, "n77") for index in indexes]
     else:
         pytest.skip(f"{measure.name} has no decay")
     rows = [list(row) for row in zip(*columns, strict=True)]
@@ -418,14 +418,14 @@ def test_larger_decay_never_lowers_a_score(
 
 
 @every
-def test_larger_meeting_weight_never_lowers_a_score(
+def test_meeting_weight_raises_scores_monotonically(
     index: Index, measure: Measure, tmp_path: Path
 ) -> None:
-    """And any is asked alike: of pairs, in lists, in batches, with reasons that add up."""
+    """Pairs, lists, batches and reasons agree for any weight."""
     if MEETING_WEIGHT not in measure.ask:
         pytest.skip(f"{measure.name} does not take by")
-    worth = ("t == 2", "t <= 2", "max(t <= 2, 1 / t)", "1")
-    columns = [scores_of(index, "n77", meeting_weight=by) for by in worth]
+    weights = ("t == 2", "t <= 2", "max(t <= 2, 1 / t)", "1")
+    columns = [scores_of(index, "n77", meeting_weight=weight) for weight in weights]
     rows = [list(row) for row in zip(*columns, strict=True)]
     assert all(row == sorted(row) for row in rows)
     assert any(row[0] < row[1] for row in rows)
@@ -433,20 +433,22 @@ def test_larger_meeting_weight_never_lowers_a_score(
         "n77", meeting_weight=lambda t: t < 3
     )
     assert index.related("n77", meeting_weight="decay ** t") == index.related("n77")
-    by: dict[str, Any] = {"meeting_weight": lambda t: (0.1, 0, 0.6, 0.2)[min(t, 4) - 1]}
-    row = list(index.similarities([("n77", name) for name in index.nodes], **by))
-    hits = index.related("n77", 10**6, **by)
+    options: dict[str, Any] = {"meeting_weight": lambda t: (0.1, 0, 0.6, 0.2)[min(t, 4) - 1]}
+    row = list(index.similarities([("n77", name) for name in index.nodes], **options))
+    hits = index.related("n77", 10**6, **options)
     assert hits == by_similarity(index, "n77", row)
     assert all(0 <= hit.low <= hit.score <= hit.high <= 1 for hit in hits)
-    why = index.why("n77", hits[0].node, 1000, **by)
+    why = index.why("n77", hits[0].node, 1000, **options)
     shares = sum(reason.contribution for reason in why.reasons) + why.remaining + why.unattributed
     assert why.score == hits[0].score == pytest.approx(shares, abs=1e-9)
-    written = [row[2:4] for row in all_rows(index, tmp_path / "all", 4, **by) if row[0] == "n77"]
+    written = [
+        row[2:4] for row in all_rows(index, tmp_path / "all", 4, **options) if row[0] == "n77"
+    ]
     assert written == [hit[:2] for hit in hits[:4]]
 
 
 @every
-def test_unknown_node_or_setting_names_what_there_is(index: Index, measure: Measure) -> None:
+def test_query_refuses_unknown_node_or_setting(index: Index, measure: Measure) -> None:
     with pytest.raises(UnknownNode, match="the nearest"):
         index.related("n7777")
     with pytest.raises(UnknownNode):
@@ -458,31 +460,33 @@ def test_unknown_node_or_setting_names_what_there_is(index: Index, measure: Meas
 
 
 @every
-def test_reopened_same(built: Built, measure: Measure, layout: str | None, direction: str) -> None:
+def test_open_restores_built_index(
+    built: Built, measure: Measure, layout: str | None, direction: str
+) -> None:
     index = built(measure, layout, direction)
     again = cocite.open(index.stored.store.path)
     assert (again.measure, again.direction) == (measure.name, direction)
     assert again.settings == index.settings
-    for node in SOME:
+    for node in NODES:
         assert again.related(node) == index.related(node)
 
 
 @every
-def test_threads_and_rebuild_give_the_same_digest(
+def test_build_threads_keep_digest(
     graph: Graph, built: Built, tmp_path: Path, measure: Measure, layout: str | None, direction: str
 ) -> None:
     index = built(measure, layout, direction)
-    chosen: dict[str, Any] = {"layout": layout, "direction": direction, "threads": 1}
-    chosen |= of_texts(graph, measure.name) | index.settings
-    once = cocite.build(graph, tmp_path / "once", measure=measure.name, **chosen)
-    assert once.stored.digest == index.stored.digest
+    options: dict[str, Any] = {"layout": layout, "direction": direction, "threads": 1}
+    options |= measure_texts(graph, measure.name) | index.settings
+    on_one_thread = cocite.build(graph, tmp_path / "one-thread", measure=measure.name, **options)
+    assert on_one_thread.stored.digest == index.stored.digest
 
 
 @every
-def test_interrupted_build_resumes_to_the_same_files(
+def test_build_resumes_to_same_digest(
     graph: Graph, built: Built, tmp_path: Path, measure: Measure, layout: str | None, direction: str
 ) -> None:
-    """Interrupted in the last part, so that a part before it must be kept."""
+    """The build stops in its last part, so that an earlier part must be kept."""
     index = built(measure, layout, direction)
     calls = []
 
@@ -491,17 +495,17 @@ def test_interrupted_build_resumes_to_the_same_files(
         if done >= total:
             raise KeyboardInterrupt
 
-    chosen: dict[str, Any] = {"layout": layout, "direction": direction, "measure": measure.name}
-    chosen |= of_texts(graph, measure.name) | index.settings
+    options: dict[str, Any] = {"layout": layout, "direction": direction, "measure": measure.name}
+    options |= measure_texts(graph, measure.name) | index.settings
     with pytest.raises(KeyboardInterrupt):
-        cocite.build(graph, tmp_path / "x", progress=stop, **chosen)
+        cocite.build(graph, tmp_path / "x", progress=stop, **options)
     assert not (tmp_path / "x").exists()
     resumed: list[int] = []
     again = cocite.build(
         graph,
         tmp_path / "x",
         progress=lambda done, total: resumed.append(done),
-        **chosen,
+        **options,
     )
     assert again.stored.digest == index.stored.digest
     if direction == "both" and len(index.stored.parts) > 1:
@@ -509,7 +513,7 @@ def test_interrupted_build_resumes_to_the_same_files(
 
 
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
-def test_unknown_setting_is_refused(graph: Graph, tmp_path: Path, measure: Measure) -> None:
+def test_build_refuses_unknown_setting(graph: Graph, tmp_path: Path, measure: Measure) -> None:
     with pytest.raises(UsageError, match="has no setting 'color' when building; it takes") as e:
         cocite.build(
             graph,
@@ -524,7 +528,7 @@ def test_unknown_setting_is_refused(graph: Graph, tmp_path: Path, measure: Measu
 
 
 @pytest.mark.parametrize("measure", MEASURES.values(), ids=MEASURES)
-def test_settings_keep_their_bounds(measure: Measure) -> None:
+def test_setting_checked_refuses_invalid_value(measure: Measure) -> None:
     for setting in measure.build + measure.ask:
         assert setting.checked(setting.default) == setting.default
         wrong: object = "no such word"

@@ -1,4 +1,4 @@
-"""Fusion and PPR-PMI beside dense matrices."""
+"""Fusion and PPR-PMI compared with dense matrices."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -26,39 +26,41 @@ Matrix = NDArray[np.float64]
 
 
 def adjacency(graph: Graph) -> Matrix:
-    """[u, v]: whether u links to v."""
-    found = np.zeros((graph.nodes, graph.nodes))
+    """Return at [u, v] whether u links to v."""
+    links = np.zeros((graph.nodes, graph.nodes))
     for node in range(graph.nodes):
-        found[graph.in_neighbors(node), node] = 1
-    return found
+        links[graph.in_neighbors(node), node] = 1
+    return links
 
 
 def expected(graph: Graph, measure: str, sizes: tuple[int, int]) -> Matrix:
-    """The scores of all pairs, by the definition."""
+    """Return the scores of all pairs by the definition."""
     links, (listed, walked) = adjacency(graph), sizes
     either = links + links.T
     scale = oracle.scale(either)
     pushed = oracle.pushed(either, walked, oracle.odd_weight(either))
-    found = [oracle.jaccard(oracle.encoded(pushed, walked, scale))]
+    parts = [oracle.jaccard(oracle.encoded(pushed, walked, scale))]
     if measure == "fusion":
         lists = nearest.lists([links.T, links], listed - 1, 1000, 0.25)
-        found.append(oracle.jaccard(oracle.encoded(lists, listed, 1.0)))
-    mean: Matrix = np.mean(found, axis=0)
+        parts.append(oracle.jaccard(oracle.encoded(lists, listed, 1.0)))
+    mean: Matrix = np.mean(parts, axis=0)
     return mean
 
 
 def scores(index: cocite.Index, nodes: int) -> Matrix:
-    """[u, v]: the score of two nodes, which is 1 of a node and itself."""
+    """Return the scores of all pairs; a node and itself score 1."""
     names = list(index.nodes)
-    found = np.array([[index.similarity(a, b).score for b in names] for a in names])
-    assert found.shape == (nodes, nodes)
-    return found
+    matrix = np.array([[index.similarity(a, b).score for b in names] for a in names])
+    assert matrix.shape == (nodes, nodes)
+    return matrix
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
 @settings(max_examples=20)
 @given(drawn=graphs())
-def test_dense_fusion(make_graph: MakeGraph, drawn: tuple[int, Edges], measure: str) -> None:
+def test_fusion_matches_dense_oracle(
+    make_graph: MakeGraph, drawn: tuple[int, Edges], measure: str
+) -> None:
     n, edges = drawn
     graph = make_graph(edges, range(n))
     index = cocite.build(graph, graph.path.with_suffix(".index"), measure=measure)
@@ -69,8 +71,8 @@ def test_dense_fusion(make_graph: MakeGraph, drawn: tuple[int, Edges], measure: 
 
 @pytest.mark.parametrize("size", ["small", "default"])
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
-def test_fusion_sizes_keep_so_many_values(make_graph: MakeGraph, measure: str, size: str) -> None:
-    """Of a graph whose rows are longer than any size."""
+def test_fusion_size_limits_row_length(make_graph: MakeGraph, measure: str, size: str) -> None:
+    """Rows of this graph are longer than any size."""
     rng = np.random.default_rng(4)
     edges = [(int(a), int(b)) for a, b in rng.integers(0, 2001, (14000, 2))]
     graph = make_graph(edges, range(2001))
@@ -95,17 +97,15 @@ def test_fusion_sizes_keep_so_many_values(make_graph: MakeGraph, measure: str, s
         ("large", 10_001, (100, 200)),
     ],
 )
-def test_row_sizes_are_larger_in_small_graphs(
-    size: str, nodes: int, values: tuple[int, int]
-) -> None:
+def test_row_sizes_grow_in_small_graphs(size: str, nodes: int, values: tuple[int, int]) -> None:
     assert row_sizes(size, nodes) == values
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
 @pytest.mark.parametrize("far", [False, True])
-def test_lists_are_pair_scores(make_graph: MakeGraph, measure: str, far: bool) -> None:
-    """Of pages with neighboring ids that hold the same, all of them, or all but some; and of few
-    pages that share anything, whose ids are further apart than there are of them.
+def test_fusion_related_equals_similarity(make_graph: MakeGraph, measure: str, far: bool) -> None:
+    """Pages with neighboring ids share most or all links, or, if ``far``, few pages with distant
+    ids share any.
     """
     rng = np.random.default_rng(5)
     links = [(page, 60 + page // 40 + hub) for page in range(60) for hub in range(0, 9, 2)]
@@ -118,10 +118,10 @@ def test_lists_are_pair_scores(make_graph: MakeGraph, measure: str, far: bool) -
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi"])
-def test_index_of_some_nodes_makes_few_rows(
+def test_fusion_only_nodes_pushes_few_rows(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, measure: str
 ) -> None:
-    """They are those of an index of all; besides them, only the ends of 400 links are pushed."""
+    """Rows equal those of the full index; besides them, only ends of 400 links are pushed."""
     rng, pushed, push = np.random.default_rng(8), list[int](), kernels.push
     graph = make_graph([(int(a), int(b)) for a, b in rng.integers(0, 2000, (6000, 2))], range(2000))
     whole = cocite.build(graph, graph.path.with_suffix(".whole"), measure=measure)
@@ -133,45 +133,47 @@ def test_index_of_some_nodes_makes_few_rows(
     monkeypatch.setattr(kernels, "push", counted)
     ids = [*range(700, 790), 5, 1999]
     names = list(map(str, ids))
-    some = cocite.build(graph, graph.path.with_suffix(".s"), measure=measure, only_nodes=names)
+    selected = cocite.build(graph, graph.path.with_suffix(".s"), measure=measure, only_nodes=names)
     assert sum(pushed) <= len(ids) + 3 * 400
-    readers = [RowsReader(index.stored.parts[0]) for index in (whole, some)]
+    readers = [RowsReader(index.stored.parts[0]) for index in (whole, selected)]
     for family in range(len(readers[0].weights)):
         for place, node in enumerate(sorted(ids)):
-            mine, theirs = readers[1].row(family, place), readers[0].row(family, node)
-            assert np.array_equal(mine, theirs)
+            selected_row, whole_row = readers[1].row(family, place), readers[0].row(family, node)
+            assert np.array_equal(selected_row, whole_row)
 
 
-def test_fusion_keeps_some_nodes_alone(make_graph: MakeGraph) -> None:
-    """They score what they do in an index of all; reasons that are not kept are told."""
+def test_fusion_only_nodes_scores_equal_full_index(make_graph: MakeGraph) -> None:
+    """Reasons that the selection lacks count as unattributed."""
     rng = np.random.default_rng(6)
     edges = [(int(a), int(b)) for a, b in rng.integers(0, 80, (400, 2))]
     graph = make_graph(edges, range(80))
     whole = cocite.build(graph, graph.path.with_suffix(".whole"), measure="fusion")
     names = [str(node) for node in range(0, 80, 3)]
-    some = cocite.build(graph, graph.path.with_suffix(".some"), measure="fusion", only_nodes=names)
+    selected = cocite.build(
+        graph, graph.path.with_suffix(".selected"), measure="fusion", only_nodes=names
+    )
     for name in names[:5]:
         expected = whole.related(name, 80, only=names)
-        assert some.related(name, 80) == expected
-        why = some.why(name, expected[0].node, 100)
+        assert selected.related(name, 80) == expected
+        why = selected.why(name, expected[0].node, 100)
         assert why.unattributed > 0
         shares = sum(reason.contribution for reason in why.reasons)
         assert shares + why.remaining + why.unattributed == pytest.approx(why.score, abs=1e-9)
 
 
 @pytest.mark.parametrize("measure", ["fusion", "ppr-pmi", "snn"])
-def test_killed_build_keeps_its_rows(
+def test_rows_build_resumes_from_logs(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, measure: str
 ) -> None:
-    """Rows in logs are not made again, unless a byte of theirs is wrong."""
+    """Rows in logs are not rebuilt, unless a byte is wrong."""
     rng = np.random.default_rng(7)
     graph = make_graph([(int(a), int(b)) for a, b in rng.integers(0, 3000, (9000, 2))], range(3000))
     whole = cocite.build(graph, graph.path.with_suffix(".whole"), measure=measure)
-    output, made = graph.path.with_suffix(".index"), list[int]()
+    output, built = graph.path.with_suffix(".index"), list[int]()
 
     def counted(*args: Any) -> Iterator[Any]:
         for rows in in_order(*args):
-            made.append(rows[0].size)
+            built.append(rows[0].size)
             yield rows
 
     def stop(share: float, done: int, total: int) -> None:
@@ -190,4 +192,4 @@ def test_killed_build_keeps_its_rows(
     again = cocite.build(graph, output, measure=measure)
     assert again.stored.digest == whole.stored.digest
     assert not [*output.glob("*.log")]
-    assert sum(made) <= len(logs) * 3000 + 2 * 3 * 256  # what came late, and what was torn
+    assert sum(built) <= len(logs) * 3000 + 2 * 3 * 256  # unsaved and torn rows are rebuilt

@@ -1,4 +1,4 @@
-"""What meetings are worth: how it is read, what is refused, what it means."""
+"""Meeting weights: expressions and numbers, their values, and refusals."""
 
 import math
 from collections.abc import Callable
@@ -14,14 +14,14 @@ from cocite.measures import DECAY, LENGTH, MEASURES, MEETING_WEIGHT, PartSetting
 from cocite.measures.meeting_weight import HORIZON, MeetingWeights, heeds_decay, weights_of
 
 
-def worth(weight: object, length: int = 10, decay: float = 0.6) -> MeetingWeights:
-    asked = PartSettings.checked(
+def weights_for(weight: object, length: int = 10, decay: float = 0.6) -> MeetingWeights:
+    query = PartSettings.checked(
         (DECAY, MEETING_WEIGHT), {"meeting_weight": weight, "decay": decay}
     )
-    return weights_of(asked, PartSettings.checked((LENGTH,), {"length": length}))
+    return weights_of(query, PartSettings.checked((LENGTH,), {"length": length}))
 
 
-READ: dict[str, Callable[[int], float]] = {
+EXPRESSIONS: dict[str, Callable[[int], float]] = {
     "0.8**t": lambda t: 0.8**t,
     "1/t": lambda t: 1 / t,
     " t <= 3": lambda t: t <= 3,
@@ -44,50 +44,54 @@ READ: dict[str, Callable[[int], float]] = {
 }
 
 
-@pytest.mark.parametrize("weight", READ)
-def test_an_expression_means_what_python_means_by_it(weight: str) -> None:
-    found, function = worth(weight), READ[weight]
-    assert found.values[0] == 1
-    assert np.allclose(found.values[1:11], [float(function(t)) for t in range(1, 11)], 1e-15)
-    assert found.values[11:] == (0.0,) * 5
+@pytest.mark.parametrize("weight", EXPRESSIONS)
+def test_meeting_weight_expression_matches_python(weight: str) -> None:
+    weights, function = weights_for(weight), EXPRESSIONS[weight]
+    assert weights.values[0] == 1
+    assert np.allclose(weights.values[1:11], [float(function(t)) for t in range(1, 11)], 1e-15)
+    assert weights.values[11:] == (0.0,) * 5
     later = [min(1.0, max(0.0, float(function(t)))) for t in range(11, HORIZON + 1)]
-    assert math.isclose(found.beyond, max(later), abs_tol=1e-15)
-    assert found.most == max(found.values[1:])
+    assert math.isclose(weights.beyond, max(later), abs_tol=1e-15)
+    assert weights.most == max(weights.values[1:])
 
 
-@pytest.mark.parametrize("weight", READ)
-def test_a_text_is_kept_in_one_way_of_writing(weight: str) -> None:
-    kept = MEETING_WEIGHT.checked(weight)
-    assert MEETING_WEIGHT.checked(kept) == kept == MEETING_WEIGHT.checked(kept.replace("  ", " "))
-    assert worth(kept) == worth(weight)
+@pytest.mark.parametrize("weight", EXPRESSIONS)
+def test_meeting_weight_text_is_normalized(weight: str) -> None:
+    normalized = MEETING_WEIGHT.checked(weight)
+    assert (
+        MEETING_WEIGHT.checked(normalized)
+        == normalized
+        == MEETING_WEIGHT.checked(normalized.replace("  ", " "))
+    )
+    assert weights_for(normalized) == weights_for(weight)
 
 
 @pytest.mark.parametrize(
     "weight",
     [[0.9, 0.5, 0.25], (0.9, 0.5, 0.25), np.array([0.9, 0.5, 0.25]), "0.9, .5,0.25"],
 )
-def test_numbers_are_what_each_step_is_worth(weight: Any) -> None:
-    assert worth(weight, 3) == MeetingWeights((1.0, 0.9, 0.5, 0.25, *[0.0] * 12), 0.0)
+def test_meeting_weight_accepts_numbers_per_step(weight: Any) -> None:
+    assert weights_for(weight, 3) == MeetingWeights((1.0, 0.9, 0.5, 0.25, *[0.0] * 12), 0.0)
     assert MEETING_WEIGHT.checked(weight) == "0.9, 0.5, 0.25"
-    assert worth([0.5], 1).values[:3] == (1, 0.5, 0)
+    assert weights_for([0.5], 1).values[:3] == (1, 0.5, 0)
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=15).filter(any))
-def test_numbers_are_kept_to_the_bit(numbers: list[float]) -> None:
-    kept = MEETING_WEIGHT.checked(numbers)
-    assert MEETING_WEIGHT.checked(kept) == kept
-    assert worth(kept, len(numbers)).values[1 : len(numbers) + 1] == tuple(numbers)
+def test_meeting_weight_numbers_round_trip_exactly(numbers: list[float]) -> None:
+    text = MEETING_WEIGHT.checked(numbers)
+    assert MEETING_WEIGHT.checked(text) == text
+    assert weights_for(text, len(numbers)).values[1 : len(numbers) + 1] == tuple(numbers)
 
 
-def test_decay_is_the_default_to_the_bit() -> None:
+def test_meeting_weight_default_equals_decay() -> None:
     for decay in (0.1, 0.6, 0.95):
-        found = worth(MEETING_WEIGHT.default, 15, decay)
-        assert found.values == tuple(decay**t for t in range(16))
-        assert found.beyond == decay**16
+        weights = weights_for(MEETING_WEIGHT.default, 15, decay)
+        assert weights.values == tuple(decay**t for t in range(16))
+        assert weights.beyond == decay**16
 
 
 @pytest.mark.parametrize(
-    ("weight", "said"),
+    ("weight", "message"),
     [
         ("t", "meeting_weight 't' is 2 after 2 steps; it must be from 0 to 1"),
         ("1.5 - t", "is -0.5 after 2 steps"),
@@ -129,60 +133,62 @@ def test_decay_is_the_default_to_the_bit() -> None:
         ("(" * 90 + "t" + ")" * 90, "in it|it must be 'hitting'|must be from 0 to 1"),
     ],
 )
-def test_what_is_no_function_of_meetings_is_refused(weight: Any, said: str) -> None:
-    with pytest.raises(UsageError, match=said):
-        worth(weight)
+def test_meeting_weight_refuses_invalid_value(weight: Any, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        weights_for(weight)
 
 
-@pytest.mark.parametrize("signs", [None, "t0123456789.,+-*/%<>=()decaylngthmixorsqp \0\n"])
+@pytest.mark.parametrize("alphabet", [None, "t0123456789.,+-*/%<>=()decaylngthmixorsqp \0\n"])
 @given(data=st.data())
-def test_any_text_is_read_or_refused(signs: str | None, data: st.DataObject) -> None:
-    """Also what looks like a function."""
-    text = data.draw(st.text(max_size=30) if signs is None else st.text(signs, max_size=25))
+def test_meeting_weight_reads_or_refuses_any_text(
+    alphabet: str | None, data: st.DataObject
+) -> None:
+    """The alphabet of expressions yields near misses, too."""
+    text = data.draw(st.text(max_size=30) if alphabet is None else st.text(alphabet, max_size=25))
     try:
-        found = worth(text)
+        weights = weights_for(text)
     except UsageError:
         return
-    assert all(0 <= value <= 1 for value in found.values)
+    assert all(0 <= value <= 1 for value in weights.values)
 
 
-def test_a_question_tells_what_it_goes_by_and_nothing_else() -> None:
+def test_ask_settings_keep_only_effective_values() -> None:
     simrank = MEASURES["simrank"]
     assert simrank.ask_settings({}).to_json() == {"decay": 0.6}
     assert simrank.ask_settings({"meeting_weight": "decay**t"}).to_json() == {"decay": 0.6}
     assert simrank.ask_settings({"meeting_weight": "t<=3"}).to_json() == {
         "meeting_weight": "t <= 3"
     }
-    asked = simrank.ask_settings({"meeting_weight": "decay**t/t", "decay": 0.2})
-    assert asked.to_json() == {"decay": 0.2, "meeting_weight": "decay ** t / t"}
+    query = simrank.ask_settings({"meeting_weight": "decay**t/t", "decay": 0.2})
+    assert query.to_json() == {"decay": 0.2, "meeting_weight": "decay ** t / t"}
     with pytest.raises(UsageError, match=r"decay is 0\.2, but meeting_weight does not use it"):
         simrank.ask_settings({"meeting_weight": "t<=3", "decay": 0.2})
     assert heeds_decay("decay / 2")
     assert not heeds_decay("hitting")
 
 
-def test_a_blend_hands_it_to_those_that_walk() -> None:
+def test_blend_passes_meeting_weight_to_walk_measures() -> None:
     mixed = find_measure("blend:simrank+xjaccard")
-    asked = mixed.ask_settings({"meeting_weight": "t<=3", "decay": 0.2})
-    assert asked.to_json() == {"decay": 0.2, "meeting_weight": "t <= 3", "normalized": False}
-    own = [component.ask_settings(asked).to_json() for component in mixed.components]
-    assert own[0]["meeting_weight"] == "t <= 3"
-    assert own[1] == {"decay": 0.2, "normalized": False}
+    query = mixed.ask_settings({"meeting_weight": "t<=3", "decay": 0.2})
+    assert query.to_json() == {"decay": 0.2, "meeting_weight": "t <= 3", "normalized": False}
+    settings = [component.ask_settings(query).to_json() for component in mixed.components]
+    assert settings[0]["meeting_weight"] == "t <= 3"
+    assert settings[1] == {"decay": 0.2, "normalized": False}
     fixed = find_measure("blend:simrank(meeting_weight=t<=3)+psimrank")
     assert fixed.name == "blend:simrank(meeting_weight=t <= 3)+psimrank"
     assert find_measure(fixed.name) == fixed
-    own = [
+    settings = [
         c.ask_settings(fixed.ask_settings({"meeting_weight": "1/t"})).to_json()
         for c in fixed.components
     ]
-    assert [each["meeting_weight"] for each in own] == ["t <= 3", "1 / t"]
+    assert [each["meeting_weight"] for each in settings] == ["t <= 3", "1 / t"]
     alone = find_measure("blend:simrank(meeting_weight=hitting)+cocitation")
     with pytest.raises(UsageError, match="meeting_weight does not use it"):
         alone.ask_settings({"decay": 0.5})
 
 
 @pytest.mark.parametrize("name", MEASURES)
-def test_measures_of_walks_take_it_and_no_others(name: str) -> None:
+def test_meeting_weight_is_limited_to_walk_measures(name: str) -> None:
     measure = MEASURES[name]
     assert (MEETING_WEIGHT in measure.ask) == (measure.step is not None)
     if MEETING_WEIGHT not in measure.ask:

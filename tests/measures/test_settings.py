@@ -1,4 +1,4 @@
-"""Settings: one kind for one name, values that are checked, and what a manifest says of them."""
+"""Settings: one type per name, checked values, and what a manifest stores."""
 
 import itertools
 from dataclasses import replace
@@ -10,15 +10,15 @@ from cocite.measures import DECAY, LENGTH, MEASURES, SAMPLES, Component, PartSet
 from cocite.measures.pagesim import DECAY_PER, RADIUS
 
 
-def test_settings_of_one_name_are_of_one_kind_in_all_measures() -> None:
-    """A value is read by any setting of its name, so their kinds may not differ."""
+def test_settings_share_type_by_name_across_measures() -> None:
+    """Any setting of the same name may read a value, so their types must be equal."""
     settings = [s for measure in MEASURES.values() for s in measure.build + measure.ask]
     settings.sort(key=lambda setting: setting.name)
     for name, several in itertools.groupby(settings, lambda setting: setting.name):
         assert len({type(setting.default) for setting in several}) == 1, name
 
 
-def test_values_are_of_the_kind_of_their_setting_and_changes_are_checked() -> None:
+def test_part_settings_are_typed_and_checked() -> None:
     settings = PartSettings.checked((SAMPLES, DECAY), {"samples": 7, "length": 3})
     assert (settings[SAMPLES], settings[DECAY]) == (7, 0.6)
     assert LENGTH not in settings
@@ -32,12 +32,12 @@ def test_values_are_of_the_kind_of_their_setting_and_changes_are_checked() -> No
         PartSettings.checked((DECAY,), {"decay": 2})
 
 
-def test_a_component_narrows_the_settings_of_the_whole() -> None:
+def test_component_narrows_blend_settings() -> None:
     blend = find_measure("blend:xjaccard(bits=8,decay=0.3)+psimrank+cocitation")
-    asked = blend.ask_settings({"decay": 0.5, "form": "count"})
-    own = [component.ask_settings(asked).to_json() for component in blend.components]
-    assert own[0] == {"decay": 0.3, "normalized": False}
-    assert own[1:] == [
+    query = blend.ask_settings({"decay": 0.5, "form": "count"})
+    settings = [component.ask_settings(query).to_json() for component in blend.components]
+    assert settings[0] == {"decay": 0.3, "normalized": False}
+    assert settings[1:] == [
         {"decay": 0.5, "meeting_weight": "decay ** t"},
         {"form": "count", "idf": False},
     ]
@@ -46,8 +46,8 @@ def test_a_component_narrows_the_settings_of_the_whole() -> None:
         assert type(component.choose(None, {"samples": 9})[1]) is PartSettings
 
 
-def test_a_late_setting_is_named_only_where_it_is_chosen() -> None:
-    """What was written before it came stays as it is, and says the same."""
+def test_part_settings_omit_late_setting_unless_chosen() -> None:
+    """Older manifests lack the setting and keep their meaning."""
     settings = PartSettings.checked((RADIUS, DECAY_PER), {})
     assert settings.to_json() == {"radius": 3}
     assert settings[DECAY_PER] == "hop"
@@ -65,7 +65,7 @@ def test_a_late_setting_is_named_only_where_it_is_chosen() -> None:
 
 
 @pytest.mark.parametrize("when", ["building", "asking"])
-def test_unknown_setting_of_measure_without_settings_says_when(when: str) -> None:
+def test_measure_without_settings_refuses_unknown_setting(when: str) -> None:
     bare = replace(find_measure("cocitation"), ask=(), build=())
     settings = bare.build_settings if when == "building" else bare.ask_settings
     with pytest.raises(UsageError, match=f"no setting 'form' when {when}; it takes no settings"):

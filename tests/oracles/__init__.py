@@ -1,5 +1,5 @@
-"""Exact twins: slow, plain, and without a line in common with what they check.
+"""Exact oracles: slow, plain, and independent of the code that they check.
 
-They use NumPy and Python integers only, never ``cocite.kernels``; where a formula is a paper's,
-its section is named.
+They use NumPy and Python integers only, never ``cocite.kernels``. Formulas from papers name their
+sections.
 """

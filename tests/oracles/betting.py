@@ -1,5 +1,5 @@
-"""Bets on the mean of bounded values, as ``kernels/totals.py`` describes them: one value after
-another, in plain Python; an end is found by 60 halvings.
+"""Bets on the mean of bounded values, as ``kernels/totals.py`` describes them, in plain Python: one
+value after another, and ends by 60 halvings.
 """
 
 import math
@@ -11,18 +11,18 @@ AIM, CAP, START, STOP, SHARE = 3.0, 0.9, 3.4, 64.0, 0.6
 
 def stakes(values: Sequence[float]) -> list[float]:
     """The stake on each value, before the cap."""
-    seen, total, spread = 4, 2.0, 1.0  # two zeros and two ones
-    found = []
+    count, total, spread = 4, 2.0, 1.0  # two zeros and two ones
+    result = []
     for i, value in enumerate(values):
-        found.append(math.sqrt(AIM / (spread / seen * (len(values) - i))))
-        seen += 1
+        result.append(math.sqrt(AIM / (spread / count * (len(values) - i))))
+        count += 1
         total += value
-        spread += (value - total / seen) ** 2
-    return found
+        spread += (value - total / count) ** 2
+    return result
 
 
 def most_wealth(values: Sequence[float], mean: float) -> float:
-    """The most that someone ever owns who bets that the mean is above ``mean``."""
+    """The largest wealth so far of someone who bets that the mean is above ``mean``."""
     wealth = most = 1.0
     for value, stake in zip(values, stakes(values), strict=True):
         wealth *= 1 + min(stake, CAP / mean) * (value - mean)
@@ -31,7 +31,7 @@ def most_wealth(values: Sequence[float], mean: float) -> float:
 
 
 def mixed_wealth(values: Sequence[float], mean: float) -> float:
-    """What someone owns in the end whose stakes are all alike, on average over a mixture."""
+    """The final wealth of equal stakes, averaged over a mixture of stakes."""
     stake, share, shares, wealth = START / math.sqrt(len(values)), 1.0, 0.0, 0.0
     while stake <= STOP:
         bet = min(stake, CAP / mean)
@@ -42,7 +42,7 @@ def mixed_wealth(values: Sequence[float], mean: float) -> float:
 
 
 def lower_end(values: Sequence[float], level: float, wealth: Wealth = most_wealth) -> float:
-    """The largest mean, up to that of the values, at which the wealth reaches ``level``; or 0."""
+    """The largest mean, up to that of the values, whose wealth reaches ``level``; or 0."""
     low, high = 0.0, math.fsum(values) / len(values)
     for _ in range(60):
         middle = (low + high) / 2
@@ -60,8 +60,8 @@ def interval(
     confidence: float,
     wealth: Wealth = most_wealth,
 ) -> tuple[float, float]:
-    """Both ends, from values and the most that each may stand for; ``span`` is the least value, the
-    least that one can stand for, and the most.
+    """Both ends, from values and the most that each may stand for; ``span`` is the least value,
+    the least that one can stand for, and the most.
     """
     least, beyond, top = span
     level = 2 / (1 - confidence)

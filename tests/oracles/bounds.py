@@ -1,4 +1,4 @@
-"""How far an estimate may be from the truth: tolerances that follow from the number of samples.
+"""Tolerances of estimates that follow from the number of samples.
 
 Bernstein's inequality in the form of 001, Theorem 5's proof: for the mean of N independent values
 in a range of width R with variance V,
@@ -6,8 +6,8 @@ in a range of width R with variance V,
     Pr(|mean - expectation| > d) <= 2 exp(-N d**2 / (2 V + 2 d R / 3)).
 
 Here a value is decay**tau of two different nodes, so R = decay, and V <= decay * s - s**2 where s
-is the expectation, because z**2 <= decay * z. ``failure`` is shared among the ``comparisons``
-that a test makes (union bound), so a correct estimator fails a test once in 1 / failure seeds.
+is the expectation, because z**2 <= decay * z. The ``comparisons`` of a test share ``failure``
+(union bound), so a correct estimator fails a test for one in 1 / failure seeds.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def bernstein(
 
 
 def chi_square_limit(cells: int) -> float:
-    """What a chi-square statistic over equally likely cells exceeds once in 1e9 times.
+    """The limit of chi-square over equally likely cells, exceeded once in 1e9 times.
 
     Laurent and Massart 2000, lemma 1: Pr(X >= k + 2 sqrt(k x) + 2 x) <= exp(-x).
     """
@@ -37,7 +37,7 @@ def chi_square_limit(cells: int) -> float:
 
 
 def chi_square(counts: ArrayLike) -> float:
-    """The statistic of counts that should be equal."""
+    """The chi-square statistic of counts that should be equal."""
     c = np.asarray(counts, float)
     expected = c.sum() / c.size
     return float(((c - expected) ** 2 / expected).sum())

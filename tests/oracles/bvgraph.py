@@ -1,7 +1,7 @@
-"""BVGraph, written plainly: what ``kernels/bvgraph.py`` reads, bit by bit, from the definitions.
+"""A plain writer of BVGraph, which ``kernels/bvgraph.py`` reads: bit by bit from its definition.
 
-Boldi and Vigna, "The WebGraph framework I" (WWW 2004) and "II: codes for the web" (DCC 2004). Of
-each list the reference is drawn, so that all of the format is used whether that is short or not.
+Boldi and Vigna, "The WebGraph framework I" (WWW 2004) and "II: codes for the web" (DCC 2004). The
+reference of each list is random, so that all of the format is used, even where it is not shortest.
 """
 
 import random
@@ -94,49 +94,49 @@ class Writer:
             out.append(self.number(len(successors), "OUTDEGREES"))
             if not successors:
                 continue
-            left = list(successors)
+            remaining = list(successors)
             if self.window:
                 reference = draw.randint(0, min(self.window, x))
                 out.append(self.number(reference, "REFERENCES"))
                 if reference:
-                    bits, left = self.blocks(lists[x - reference], successors)
+                    bits, remaining = self.blocks(lists[x - reference], successors)
                     out.append(bits)
-            if left and self.least:
-                bits, left = self.intervals(x, left)
+            if remaining and self.least:
+                bits, remaining = self.intervals(x, remaining)
                 out.append(bits)
-            for i, value in enumerate(left):
-                gap = signed(value - x) if i == 0 else value - left[i - 1] - 1
+            for i, value in enumerate(remaining):
+                gap = signed(value - x) if i == 0 else value - remaining[i - 1] - 1
                 out.append(self.number(gap, "RESIDUALS"))
         return "".join(out)
 
-    def blocks(self, given: list[int], wanted: list[int]) -> tuple[str, list[int]]:
-        there, kept = set(given), set(wanted)
+    def blocks(self, reference: list[int], successors: list[int]) -> tuple[str, list[int]]:
+        in_reference, in_successors = set(reference), set(successors)
         runs: list[int] = []
-        for i, value in enumerate(given):
-            keep = value in kept
+        for i, value in enumerate(reference):
+            keep = value in in_successors
             if i == 0 and not keep:
                 runs.append(0)
-            if i and keep == (given[i - 1] in kept):
+            if i and keep == (reference[i - 1] in in_successors):
                 runs[-1] += 1
             else:
                 runs.append(1)
         if runs:
-            runs.pop()  # the last run is told by the number of those before it
+            runs.pop()  # the last run follows from the others
         bits = self.number(len(runs), "BLOCK_COUNT")
         bits += "".join(self.number(run - (i > 0), "BLOCKS") for i, run in enumerate(runs))
-        return bits, [value for value in wanted if value not in there]
+        return bits, [value for value in successors if value not in in_reference]
 
-    def intervals(self, x: int, left: list[int]) -> tuple[str, list[int]]:
+    def intervals(self, x: int, remaining: list[int]) -> tuple[str, list[int]]:
         runs: list[list[int]] = []
-        for value in left:
+        for value in remaining:
             if runs and value == runs[-1][-1] + 1:
                 runs[-1].append(value)
             else:
                 runs.append([value])
-        long = [run for run in runs if len(run) >= self.least]
-        bits = gamma(len(long))
-        for i, run in enumerate(long):
-            gap = signed(run[0] - x) if i == 0 else run[0] - long[i - 1][-1] - 2
+        long_runs = [run for run in runs if len(run) >= self.least]
+        bits = gamma(len(long_runs))
+        for i, run in enumerate(long_runs):
+            gap = signed(run[0] - x) if i == 0 else run[0] - long_runs[i - 1][-1] - 2
             bits += gamma(gap) + gamma(len(run) - self.least)
         return bits, [value for run in runs if len(run) < self.least for value in run]
 

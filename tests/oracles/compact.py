@@ -1,7 +1,7 @@
-"""Compacted SimRank by its definition: over all ways to choose one in-neighbor a node (000, 3).
+"""Compacted SimRank by its definition: over all choices of one in-neighbor per node (000, 3).
 
-The mean of decay**tau over every function that sends each node to one of its in-neighbors: as many
-as the product of the in-degrees, so for tiny graphs.
+The mean of decay**tau over every function that sends each node to one of its in-neighbors. Their
+number is the product of the in-degrees, so graphs must be tiny.
 """
 
 from itertools import product
@@ -19,11 +19,11 @@ GRAPHS = {
     ],
     "ring with chords": [(i, (i + d) % 6) for i in range(6) for d in (1, 2, 5)],
 }
-"""Few functions, and cycles enough to tell the measure from SimRank."""
+"""Graphs with few functions, and enough cycles to differ from SimRank."""
 
 
 def choices(neighbors: list[list[int]]) -> int:
-    """How many functions there are."""
+    """The number of functions."""
     return prod(len(row) for row in neighbors if row)
 
 
@@ -31,8 +31,8 @@ def compact_simrank(neighbors: list[list[int]], decay: float, length: int) -> ND
     """The n x n scores with walks of at most ``length`` steps."""
     n = len(neighbors)
     total = np.zeros((n, n))
-    ways: list[list[int | None]] = [[*row] or [None] for row in neighbors]
-    for chosen in product(*ways):
+    options: list[list[int | None]] = [[*row] or [None] for row in neighbors]
+    for chosen in product(*options):
         total += _scores(chosen, decay, length)
     return total / choices(neighbors)
 
@@ -52,7 +52,7 @@ def _scores(step: tuple[int | None, ...], decay: float, length: int) -> NDArray[
 
 
 def relatives(step: list[int | None], node: int, decay: float, length: int) -> dict[int, float]:
-    """Algorithm 2 of 000 for one function, sets of nodes level by level, first meetings only."""
+    """Algorithm 2 of 000 for one function: sets of nodes by level, first meetings only."""
     found: dict[int, float] = {}
     ancestor: int | None = node
     for k in range(1, length + 1):
@@ -62,7 +62,7 @@ def relatives(step: list[int | None], node: int, decay: float, length: int) -> d
             break
         below = {ancestor}
         for _ in range(k):
-            below = {v for v, above in enumerate(step) if above in below}
+            below = {v for v, neighbor in enumerate(step) if neighbor in below}
         for v in below - {node}:
             found.setdefault(v, decay**k)
     return found

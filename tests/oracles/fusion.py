@@ -1,5 +1,5 @@
-"""Fusion and PPR-PMI by dense matrices, as ``measures/fusion.py`` defines them: the push one node
-at a time, and rows compared entry by entry.
+"""Fusion and PPR-PMI by dense matrices, as ``measures/fusion.py`` defines them: pushes by node,
+and rows compared entry by entry.
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ RESTART, STAGES = 0.15, (1e-3, 3e-4, 1e-4, 3e-5, 1e-5)
 
 
 def order(node: int) -> int:
-    """What ranks nodes of equal value: the finalizer of MurmurHash3."""
+    """The rank of a node among equal values: the finalizer of MurmurHash3."""
     for shift, factor in ((16, 0x85EBCA6B), (13, 0xC2B2AE35)):
         node = ((node ^ node >> shift) * factor) & MASK
     return node ^ node >> 16
@@ -22,7 +22,7 @@ def order(node: int) -> int:
 def pushed(
     either: Matrix, keep: int, odd: float, stages: tuple[float, ...] | None = None
 ) -> Matrix:
-    """Row u: the values P(u); ``either[u, v]`` is the weight of the links between u and v."""
+    """Row u holds the values P(u); ``either[u, v]`` is the weight of links between u and v."""
     degrees, found = either.sum(axis=1), np.zeros_like(either)
     if stages is None:
         stages = STAGES if degrees.sum() < 1e5 else STAGES[:-1]
@@ -54,7 +54,7 @@ def pushed(
 
 
 def hashed(word: int) -> int:
-    """What draws the links: the finalizer of SplitMix64, of the word and the golden ratio."""
+    """The draw of a link: the finalizer of SplitMix64 of the word and the golden ratio."""
     word = (word + 0x9E3779B97F4A7C15) & MASK64
     word = ((word ^ word >> 30) * 0xBF58476D1CE4E5B9) & MASK64
     word = ((word ^ word >> 27) * 0x94D049BB133111EB) & MASK64
@@ -62,7 +62,7 @@ def hashed(word: int) -> int:
 
 
 def odd_weight(either: Matrix) -> float:
-    """What a walk with an odd number of steps counts."""
+    """The weight of walks with an odd number of steps."""
     links = [
         (u, v)
         for u, row in enumerate(either)
@@ -71,15 +71,15 @@ def odd_weight(either: Matrix) -> float:
     ]
     if not links:
         return 0.25
-    alike = jaccard(encoded(pushed(either, 100, 0.0, STAGES[:3]), 100, scale(either)))
-    linked = apart = 0.0
+    similarities = jaccard(encoded(pushed(either, 100, 0.0, STAGES[:3]), 100, scale(either)))
+    linked = unlinked = 0.0
     for probe in range(400):
         u, v = links[hashed(probe) % len(links)]
         _, w = links[hashed(400 + probe) % len(links)]
         if u not in (v, w):
-            linked += float(alike[u, v])
-            apart += float(alike[u, w])
-    return 0.25 if linked > apart else 0.0
+            linked += float(similarities[u, v])
+            unlinked += float(similarities[u, w])
+    return 0.25 if linked > unlinked else 0.0
 
 
 def scale(either: Matrix) -> float:
@@ -91,11 +91,11 @@ def scale(either: Matrix) -> float:
 
 def encoded(rows: Matrix, keep: int, scale: float) -> Matrix:
     """The codes of the largest values of each row."""
-    found = np.zeros_like(rows)
+    codes = np.zeros_like(rows)
     for node, row in enumerate(rows):
         best = sorted(np.flatnonzero(row > 0).tolist(), key=lambda v: (-row[v], order(v)))[:keep]
-        found[node, best] = np.rint(255 * np.sqrt(row[best] / scale))
-    return found
+        codes[node, best] = np.rint(255 * np.sqrt(row[best] / scale))
+    return codes
 
 
 def jaccard(codes: Matrix) -> Matrix:

@@ -1,4 +1,4 @@
-"""Graphs for property tests: small, and with what breaks walks (Hypothesis strategies)."""
+"""Hypothesis strategies for graphs: small ones with the cases that break walks."""
 
 from hypothesis import strategies as st
 
@@ -7,8 +7,8 @@ Edges = list[tuple[int, int]]
 
 @st.composite
 def graphs(draw: st.DrawFn, max_nodes: int = 14) -> tuple[int, Edges]:
-    """(nodes, edges without self-loops or duplicates): dangling nodes, cycles, hubs, one node, no
-    edges at all.
+    """(nodes, edges without self-loops or duplicates), with dangling nodes, cycles, hubs, one
+    node, or no edges.
     """
     n = draw(st.integers(1, max_nodes))
     node = st.integers(0, n - 1)

@@ -1,11 +1,11 @@
-"""When two walks first meet, as a law: Pr(tau = t) for all pairs, and E f(tau) for any f.
+"""The distribution of first meetings: Pr(tau = t) for all pairs, and E f(tau) for any f.
 
-The pairs of nodes are a chain. Of two walks at (u, v) that have not met, ``pair_step`` says with
-what chance they step to (x, y); a pair at one node has met and is counted no more:
+Pairs of nodes form a Markov chain. Two walks at (u, v) that have not met step to (x, y) with the
+probability of ``PairStep``; a pair at one node has met and stops:
 
     law[0] = identity,      law[t](u, v) = sum over x, y of step(u, v; x, y) law[t-1](x, y), u != v
 
-Powers of a decay, an iteration, or a sample do not come into it. For graphs of a dozen nodes.
+There are no powers of a decay, iterations or samples. For graphs of a dozen nodes.
 
 Source: 001, Definition 1; the steps of simrank (1.3) and psimrank (2.2.2) as printed.
 """
@@ -19,23 +19,23 @@ Matrix = NDArray[np.float64]
 PairStep = Callable[[set[int], set[int]], dict[tuple[int, int], float]]
 
 
-def apart(mine: set[int], other: set[int]) -> dict[tuple[int, int], float]:
-    """SimRank: both choose uniformly, independently."""
-    return {(x, y): 1 / (len(mine) * len(other)) for x in mine for y in other}
+def apart(first: set[int], second: set[int]) -> dict[tuple[int, int], float]:
+    """SimRank: both walks choose uniformly and independently."""
+    return {(x, y): 1 / (len(first) * len(second)) for x in first for y in second}
 
 
-def together(mine: set[int], other: set[int]) -> dict[tuple[int, int], float]:
-    """PSimRank: the first in one random order of mine | other. Where only one has that, the other
-    chooses among all of its own.
+def together(first: set[int], second: set[int]) -> dict[tuple[int, int], float]:
+    """PSimRank: the first node in a random order of first | second. If only one walk has it, the
+    other chooses among all of its own.
     """
-    union = mine | other
-    found = {(x, x): 1 / len(union) for x in mine & other}
-    for x in mine - other:
-        for y in other:
-            found[x, y] = found.get((x, y), 0) + 1 / len(union) / len(other)
-    for y in other - mine:
-        for x in mine:
-            found[x, y] = found.get((x, y), 0) + 1 / len(union) / len(mine)
+    union = first | second
+    found = {(x, x): 1 / len(union) for x in first & second}
+    for x in first - second:
+        for y in second:
+            found[x, y] = found.get((x, y), 0) + 1 / len(union) / len(second)
+    for y in second - first:
+        for x in first:
+            found[x, y] = found.get((x, y), 0) + 1 / len(union) / len(first)
     return found
 
 
@@ -43,7 +43,7 @@ STEPS: dict[str, PairStep] = {"simrank": apart, "psimrank": together}
 
 
 def law(neighbors: list[list[int]], step: PairStep, length: int) -> Matrix:
-    """float64[length + 1, n, n]: the chance that the walks of u and v first meet at step t."""
+    """float64[length + 1, n, n]: the probability that walks of u and v first meet at step t."""
     n = len(neighbors)
     found = np.zeros((length + 1, n, n))
     found[0] = np.eye(n)

@@ -1,6 +1,6 @@
-"""Shared nearest neighbors by dense matrices: how near, who is listed, what lists share.
+"""Shared nearest neighbors by dense matrices: nearness, lists, and what lists share.
 
-``sides`` are the sides that are compared, one or both: ``rows[v, x] = 1`` if x is a neighbor of v.
+``sides`` holds one or both sides to compare: ``rows[v, x] = 1`` if x is a neighbor of v.
 """
 
 import numpy as np
@@ -12,18 +12,18 @@ Matrix = NDArray[np.float64]
 
 
 def near(sides: list[Matrix], max_degree: int, own: float = 1.0) -> Matrix:
-    """How near all pairs are, the mean over the sides; a node to itself 0. A node counts ``own``
-    among its own neighbors.
+    """The nearness of all pairs, as the mean over sides; 0 for a node and itself. A node counts
+    ``own`` among its own neighbors.
     """
     found = []
     for rows in sides:
         closed = np.maximum(rows, own * np.eye(len(rows)))
         sizes = (closed > 0).sum(axis=0)
         weights = np.where(sizes > max_degree, 0, np.log(len(rows) / sizes))
-        shared = np.array([(np.minimum(row, closed) * weights).sum(axis=1) for row in closed])
-        whole = closed @ weights
-        union = whole[:, None] + whole[None, :] - shared
-        found.append(np.divide(shared, union, out=np.zeros_like(shared), where=shared > 0))
+        common = np.array([(np.minimum(row, closed) * weights).sum(axis=1) for row in closed])
+        totals = closed @ weights
+        union = totals[:, None] + totals[None, :] - common
+        found.append(np.divide(common, union, out=np.zeros_like(common), where=common > 0))
     total: Matrix = np.mean(found, axis=0)
     np.fill_diagonal(total, 0)
     return total
@@ -40,7 +40,7 @@ def lists(sides: list[Matrix], k: int, max_degree: int, own: float = 1.0) -> Mat
 
 
 def shared(vectors: Matrix, form: str, mutual: bool) -> Matrix:
-    """[u, v, x]: what x adds to what two lists have in common."""
+    """[u, v, x]: the part of x in what the lists of u and v share."""
     kept = vectors * (vectors.T > 0) if mutual else vectors
     one, other = kept[:, None, :], kept[None, :, :]
     found: Matrix = one * other if form == "cosine" else np.minimum(one, other)

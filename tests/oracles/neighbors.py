@@ -1,6 +1,6 @@
-"""Common neighbors by dense products, personalized PageRank by solving its equations.
+"""Common neighbors by dense products, and personalized PageRank by its linear equations.
 
-``rows[v, x] = 1`` if x is in the neighborhood of v that is compared.
+``rows[v, x] = 1`` if x is in the compared neighborhood of v.
 """
 
 import numpy as np
@@ -21,8 +21,8 @@ def common(rows: Matrix, form: str, idf: bool) -> Matrix:
             scores = (vectors @ vectors.T) / np.outer(length, length)
         else:
             shared = (rows * weights) @ rows.T
-            whole = rows @ weights
-            union = whole[:, None] + whole[None, :] - shared
+            totals = rows @ weights
+            union = totals[:, None] + totals[None, :] - shared
             scores = shared if form == "count" else shared / union
     scores = np.nan_to_num(scores, nan=0.0, posinf=0.0)
     if form != "count":
@@ -40,8 +40,8 @@ def ppr(steps: Matrix, damping: float) -> Matrix:
     chances = steps / np.where(degree == 0, 1, degree)[:, None]
     shares = np.empty((n, n))
     for u in range(n):
-        here = np.eye(n)[u]
-        back = np.outer(here, degree == 0)
-        system = np.eye(n) - damping * (chances.T + back)
-        shares[u] = np.linalg.solve(system, (1 - damping) * here)
+        start = np.eye(n)[u]
+        returning = np.outer(start, degree == 0)
+        system = np.eye(n) - damping * (chances.T + returning)
+        shares[u] = np.linalg.solve(system, (1 - damping) * start)
     return shares

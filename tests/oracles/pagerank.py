@@ -2,7 +2,7 @@
 
     x = d P' x + (1 - d) p + d (sum of x over dangling nodes) q
 
-is a linear system in x with a unique solution of sum 1; ``numpy.linalg.solve`` has it directly.
+is a linear system in x with a unique solution of sum 1, which ``numpy.linalg.solve`` finds.
 """
 
 import numpy as np
@@ -19,8 +19,8 @@ def pagerank(
     share: Vector | None = None,
     weights: list[float] | None = None,
 ) -> Vector:
-    """``share`` is where the rank of dangling nodes goes; both uniform by default. ``weights``, one
-    an edge, share out a node's rank; equal by default.
+    """``share`` receives the rank of dangling nodes; it and ``teleport`` are uniform by default.
+    ``weights``, one per edge, divide the rank of a node; they are equal by default.
     """
     p = np.full(nodes, 1 / nodes) if teleport is None else teleport / teleport.sum()
     q = p if share is None else share
@@ -56,7 +56,7 @@ def spam_mass(
 
 
 def removed(nodes: int, edges: list[tuple[int, int]], times: int) -> set[int]:
-    """The nodes that repeated removal of dangling nodes takes away."""
+    """The nodes that repeated removal of dangling nodes removes."""
     gone: set[int] = set()
     for _ in range(times):
         alive = set(range(nodes)) - gone

@@ -1,6 +1,6 @@
 """PageSim by listing every simple path, one by one (002, Definitions 1 to 6).
 
-``edges`` are (source, target) pairs without duplicates; ``scores`` the PageRank scores to hand on.
+``edges`` are (source, target) pairs without duplicates, ``scores`` the PageRank to propagate.
 """
 
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ Matrix = NDArray[np.float64]
 
 
 def simple_paths(n: int, edges: list[tuple[int, int]], radius: int) -> Iterator[tuple[int, ...]]:
-    """Every path of distinct nodes with at most ``radius`` hops, those without a hop included."""
+    """Every path of distinct nodes with at most ``radius`` hops, including none."""
     following = {u: [b for a, b in edges if a == u] for u in range(n)}
     found: list[tuple[int, ...]] = [(u,) for u in range(n)]
     for _ in range(radius + 1):
@@ -29,8 +29,8 @@ def propagated(
     threshold: float = 0,
     per: str = "hop",
 ) -> tuple[Matrix, Matrix]:
-    """PG[u, v] over paths that carry ``threshold`` or more, and over those that carry less; the
-    decay counts once ``per`` hop, or once a path as equation 2 has it.
+    """PG[u, v] over paths that carry ``threshold`` or more, and over those that carry less. The
+    decay counts once per hop, or once per path as in equation 2.
     """
     degree = [sum(a == u for a, _ in edges) for u in range(n)]
     kept, cut = np.zeros((n, n)), np.zeros((n, n))
@@ -38,8 +38,8 @@ def propagated(
         value = scores[path[0]] * decay ** (len(path) - 1 if per == "hop" else len(path) > 1)
         for node in path[:-1]:
             value /= degree[node]
-        where = kept if value >= threshold or len(path) == 1 else cut
-        where[path[0], path[-1]] += value
+        target = kept if value >= threshold or len(path) == 1 else cut
+        target[path[0], path[-1]] += value
     return kept, cut
 
 
@@ -56,7 +56,7 @@ def pagesim(given: Matrix) -> Matrix:
 
 
 def normalized(scores: Matrix) -> Matrix:
-    """Scores divided by the root of the product of what both pages score with themselves."""
+    """Scores divided by the geometric mean of both pages' scores with themselves."""
     own = np.sqrt(np.diag(scores))
     found: Matrix = scores / np.outer(own, own)
     return found

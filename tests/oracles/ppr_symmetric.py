@@ -1,7 +1,6 @@
-"""Proximity by the inverse of a whole matrix (Zhou and others 2004, 2): no search, no walks.
+"""Proximity by inverting a dense matrix (Zhou and others 2004, 2), without search or walks.
 
-``either`` is a dense matrix of weights, ``either[u, v]`` those of the links between u and v taken
-either way.
+``either[u, v]`` is the weight of the links between u and v in either direction.
 """
 
 import numpy as np
@@ -15,7 +14,7 @@ def ppr_symmetric(either: Matrix, damping: float) -> Matrix:
     degrees = either.sum(axis=1)
     roots = np.sqrt(np.where(degrees > 0, degrees, 1))
     normal = either / roots[:, None] / roots[None, :]
-    everyone = np.eye(len(either))
-    found = np.minimum(np.linalg.inv(everyone - damping * normal) - everyone, 1)
+    identity = np.eye(len(either))
+    found = np.minimum(np.linalg.inv(identity - damping * normal) - identity, 1)
     np.fill_diagonal(found, 1)
     return found

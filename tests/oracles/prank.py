@@ -1,4 +1,4 @@
-"""P-Rank by its iteration on the whole matrix (Zhao, Han, Sun 2009, 3), and its walks one by one.
+"""P-Rank by iterating the dense matrix (Zhao, Han, Sun 2009, 3), and its walks one by one.
 
 ``inlinks`` is a dense 0/1 matrix, ``inlinks[v, u] = 1`` if u links to v.
 """
@@ -12,8 +12,8 @@ Matrix = NDArray[np.float64]
 
 
 def prank(inlinks: Matrix, decay: float, rounds: int, in_share: float) -> Matrix:
-    """s(u, v) = decay times the mean of s over I(u) x I(v), by ``in_share``, and over O(u) x O(v),
-    by the rest; s(u, u) = 1.
+    """s(u, v) = decay times the mean of s over I(u) x I(v), weighted by ``in_share``, and over
+    O(u) x O(v), weighted by the rest; s(u, u) = 1.
     """
     n = len(inlinks)
     scores = np.eye(n)
@@ -30,7 +30,7 @@ def prank(inlinks: Matrix, decay: float, rounds: int, in_share: float) -> Matrix
 def paths(
     ins: list[list[int]], outs: list[list[int]], seed: int, sample: int, length: int, share: float
 ) -> list[list[int]]:
-    """The path of every node, itself first; shorter than length + 1 where it ended."""
+    """The path of every node, itself first; shorter than length + 1 if the walk ended."""
     found = []
     for node in range(len(ins)):
         path = [node]

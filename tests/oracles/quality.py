@@ -1,4 +1,4 @@
-"""Slow, plain figures of quality: over all triples, straight from the definitions."""
+"""Plain measures of quality: over all triples, directly from their definitions."""
 
 import math
 from collections.abc import Sequence
@@ -15,22 +15,22 @@ def same_class(a: set[tuple[str, ...]], b: set[tuple[str, ...]], depth: int) -> 
 
 
 def siblings(a: set[tuple[str, ...]], b: set[tuple[str, ...]], depth: int) -> bool:
-    """Whether classes of both have one parent, and they share no class."""
-    near = any(p[: depth - 1] == q[: depth - 1] for p in a for q in b)
-    return near and not same_class(a, b, depth)
+    """Whether both have classes with a common parent, but share no class."""
+    same_parent = any(p[: depth - 1] == q[: depth - 1] for p in a for q in b)
+    return same_parent and not same_class(a, b, depth)
 
 
 def comparisons(
     query: int, scores: dict[int, float], paths: Paths, depth: int, least: float = 0
 ) -> list[tuple[int, int, int]]:
-    """(v, w, 1 or -1) for all pairs of scored nodes, v of the query's class, w of a sibling."""
+    """(v, w, 1 or -1) for all pairs of scored nodes: v in the query's class, w in a sibling."""
     own = paths.get(query, set())
     found = []
     for v, w in permutations(scores, 2):
         if min(scores[v], scores[w]) <= least or scores[v] == scores[w]:
             continue
-        kin = bool(own) if v == query else same_class(own, paths.get(v, set()), depth)
-        if kin and w != query and siblings(own, paths.get(w, set()), depth):
+        related = bool(own) if v == query else same_class(own, paths.get(v, set()), depth)
+        if related and w != query and siblings(own, paths.get(w, set()), depth):
             found.append((v, w, 1 if scores[v] > scores[w] else -1))
     return found
 
@@ -43,7 +43,7 @@ def micro_gamma(
     queries: list[int],
     least: float = 0,
 ) -> float:
-    """The mean Gamma of the queries that have one, in the ``top`` best, without themselves."""
+    """The mean Gamma of the queries that have one, over the ``top`` other nodes."""
     gammas = []
     for query in queries:
         others = [v for v in range(len(matrix)) if v != query and matrix[query][v] > 0]
@@ -81,7 +81,7 @@ def relevance(listed: Sequence[int], alike: set[int], k: int) -> tuple[float, fl
 
 
 def filled(listed: Sequence[int], others: set[int], alike: set[int], k: int) -> tuple[float, ...]:
-    """Their means over all ways to go on with ``others``, which are not listed."""
-    lacking = min(len(others), max(0, k - len(listed)))
-    rows = [relevance([*listed, *more], alike, k) for more in permutations(others, lacking)]
+    """Mean relevance over all ways to continue the list with ``others``."""
+    missing = min(len(others), max(0, k - len(listed)))
+    rows = [relevance([*listed, *more], alike, k) for more in permutations(others, missing)]
     return tuple(map(fmean, zip(*rows, strict=True)))

@@ -1,4 +1,4 @@
-"""The scan by its definition: node after node, lane after lane, one Python number at a time."""
+"""The scan by its definition: node by node, lane by lane, one Python number at a time."""
 
 from typing import Any
 
@@ -16,20 +16,20 @@ def scan(
     cells = found.reshape(len(neighbors), -1)
     for node, sources in enumerate(neighbors):
         for lane in range(cells.shape[1]):
-            first = nothing(fold, x.dtype) if begin is None else begin[node][lane]
-            cells[node, lane] = combined(fold, first, [rows[u][lane] for u in sources], x.dtype)
+            first = identity(fold, x.dtype) if begin is None else begin[node][lane]
+            cells[node, lane] = folded(fold, first, [rows[u][lane] for u in sources], x.dtype)
     return found
 
 
-def nothing(fold: str, dtype: np.dtype[Any]) -> int | float:
-    """What ``fold`` leaves of no values."""
+def identity(fold: str, dtype: np.dtype[Any]) -> int | float:
+    """The result of ``fold`` without values."""
     if dtype.kind == "f":
         return {"sum": 0.0, "min": float("inf"), "max": float("-inf")}[fold]
     return {"sum": 0, "min": 2**32 - 1, "max": 0}[fold]
 
 
-def combined(fold: str, first: Any, values: list[Any], dtype: np.dtype[Any]) -> Any:
-    """A Python float has 64 bits, and is rounded to ``dtype`` by the caller's assignment."""
+def folded(fold: str, first: Any, values: list[Any], dtype: np.dtype[Any]) -> Any:
+    """The fold of ``values``; floats have 64 bits, and the caller rounds them to ``dtype``."""
     result = first
     for value in values:
         if fold == "sum":

@@ -1,9 +1,9 @@
-"""SimRank and PSimRank by their iterations on the whole matrix (001, 1.3 and 2.2.2).
+"""SimRank and PSimRank by iterating the dense matrix (001, 1.3 and 2.2.2).
 
 ``inlinks`` is a dense 0/1 matrix, ``inlinks[v, u] = 1`` if u links to v; for ``simrank`` links may
 have any positive weights. Both return the n x n scores after ``rounds`` rounds. Nodes without
-in-links are similar to themselves only, so rows and columns of theirs are not iterated: that is
-what makes a graph of thousands affordable.
+in-links are similar to themselves only, so their rows and columns are not iterated, which makes
+graphs of thousands of nodes affordable.
 """
 
 import itertools
@@ -38,7 +38,7 @@ def simrank(inlinks: Matrix, decay: float, rounds: int) -> Matrix:
 
 
 def psimrank(inlinks: Matrix, decay: float, rounds: int) -> Matrix:
-    """The recursion of 001, 2.2.2, with its sums written as matrix products.
+    """The recursion of 001, 2.2.2, with sums as matrix products.
 
     With M = P A', the sum over I(u) x I(v) is (A M)[u, v], and the part of it whose first node lies
     in I(u) & I(v) is (A (A' * M))[u, v], * elementwise.
@@ -54,9 +54,9 @@ def psimrank(inlinks: Matrix, decay: float, rounds: int) -> Matrix:
     for _ in range(rounds):
         sums = scores @ inner.T
         # The nodes without in-links contribute an identity block: M there is A' itself.
-        everything = inner @ sums + outer @ outer.T
+        total = inner @ sums + outer @ outer.T
         shared = inner @ (inner.T * sums) + outer @ outer.T
-        first = (everything - shared) / size[None, :]
+        first = (total - shared) / size[None, :]
         scores = decay * (common + first + first.T) / union
         np.fill_diagonal(scores, 1)
     return _spread(scores, active, n)
@@ -76,7 +76,7 @@ def evidence(rows: Matrix, form: str) -> Matrix:
 
 
 def psimrank_by_definition(inlinks: Matrix, decay: float, rounds: int) -> Matrix:
-    """The same recursion, pair by pair, as printed; for graphs of a dozen nodes."""
+    """The same recursion pair by pair, as published; for graphs of a dozen nodes."""
     n = len(inlinks)
     sets = [set(np.flatnonzero(row).tolist()) for row in inlinks]
     scores = np.eye(n)
@@ -88,8 +88,8 @@ def psimrank_by_definition(inlinks: Matrix, decay: float, rounds: int) -> Matrix
                     continue
                 union = len(sets[u] | sets[v])
                 value = len(sets[u] & sets[v]) / union
-                for mine, other in ((sets[u], sets[v]), (sets[v], sets[u])):
-                    only = mine - other
+                for own, other in ((sets[u], sets[v]), (sets[v], sets[u])):
+                    only = own - other
                     if only:
                         total = sum(scores[x, y] for x in only for y in other)
                         value += len(only) / union * total / (len(only) * len(other))
@@ -126,8 +126,8 @@ def clock_choices(x: NDArray[np.float64], y: NDArray[np.float64]) -> Matrix:
             low, high = x[j] / y[j], x[i] / y[i] if y[i] else np.inf
             if low >= high:
                 continue
-            turns = {float(x[k] / y[k]) for k in range(x.size) if y[k]}
-            cuts = [low, *sorted(r for r in turns if low < r < high), high]
+            ratios = {float(x[k] / y[k]) for k in range(x.size) if y[k]}
+            cuts = [low, *sorted(r for r in ratios if low < r < high), high]
             for a, b in itertools.pairwise(cuts):
                 inner = 2 * a + 1 if np.isinf(b) else (a + b) / 2
                 steeper = y * inner > x

@@ -1,4 +1,4 @@
-"""The twins against each other, and against what is published."""
+"""The oracles against each other, and against published scores."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ from tests.oracles.graphs import Edges, graphs, in_neighbors
 
 
 @given(graphs(8), st.integers(0, 6))
-def test_psimrank_in_matrices_is_psimrank_as_printed(graph: tuple[int, Edges], rounds: int) -> None:
+def test_psimrank_equals_definition(graph: tuple[int, Edges], rounds: int) -> None:
     inlinks = exact.dense(*graph)
     assert np.allclose(
         exact.psimrank(inlinks, 0.6, rounds), exact.psimrank_by_definition(inlinks, 0.6, rounds)
@@ -22,7 +22,7 @@ def test_psimrank_in_matrices_is_psimrank_as_printed(graph: tuple[int, Edges], r
 
 
 @given(graphs(6), st.integers(0, 4))
-def test_clocks_at_one_pace_are_psimrank_as_printed(graph: tuple[int, Edges], rounds: int) -> None:
+def test_psimrank_by_clocks_equals_definition(graph: tuple[int, Edges], rounds: int) -> None:
     inlinks = exact.dense(*graph)
     assert np.allclose(
         exact.psimrank_by_clocks(inlinks, 0.6, rounds),
@@ -34,7 +34,7 @@ PACES = st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.0, 0.1, 7.5]), min_size=5, ma
 
 
 @given(PACES, PACES)
-def test_choices_by_clocks_have_their_marginals(x: list[float], y: list[float]) -> None:
+def test_clock_choices_have_expected_marginals(x: list[float], y: list[float]) -> None:
     if any(x) and any(y):
         chances = exact.clock_choices(np.array(x), np.array(y))
         assert np.allclose(chances.sum(axis=1), np.array(x) / sum(x))
@@ -43,7 +43,7 @@ def test_choices_by_clocks_have_their_marginals(x: list[float], y: list[float]) 
 
 
 @given(graphs(8))
-def test_simrank_satisfies_its_equations(graph: tuple[int, Edges]) -> None:
+def test_simrank_satisfies_equations(graph: tuple[int, Edges]) -> None:
     n, edges = graph
     scores = exact.simrank(exact.dense(n, edges), 0.5, 60)
     sets = in_neighbors(n, edges)
@@ -59,21 +59,21 @@ def test_simrank_satisfies_its_equations(graph: tuple[int, Edges]) -> None:
 
 
 @given(graphs(10), st.sampled_from(["uniform", "argmin"]), st.integers(0, 99))
-def test_walks_that_met_stay_together(graph: tuple[int, Edges], step: str, seed: int) -> None:
+def test_paths_stay_together_after_meeting(graph: tuple[int, Edges], step: str, seed: int) -> None:
     walked = walks.paths(in_neighbors(*graph), step, seed, 0, 8)
     times = walks.meeting_times(walked)
     for u, v in np.argwhere(times != walks.NEVER).tolist():
         assert walked[u][times[u, v] :] == walked[v][times[u, v] :]
 
 
-def test_published_simrank_scores_are_reproduced(data: Callable[[str], Path]) -> None:
+def test_simrank_reproduces_published_scores(data: Callable[[str], Path]) -> None:
     """simrank-crime: edges both ways, decay 0.6, 20 iterations, the top 20 of every node."""
     folder = data("simrank-crime")
     lines = (folder / "crime.txt").read_text().splitlines()
     pairs = [(int(a), int(b)) for a, b in map(str.split, lines)]
     n = 1 + max(map(max, pairs))
-    both = {(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}
-    scores = exact.simrank(exact.dense(n, sorted(both)), 0.6, 20)
+    symmetric = {(a, b) for a, b in pairs} | {(b, a) for a, b in pairs}
+    scores = exact.simrank(exact.dense(n, sorted(symmetric)), 0.6, 20)
     compared, worst = 0, 0.0
     for line in (folder / "crime_simrank_naive_top20.txt").read_text().splitlines():
         node, *hits = line.split()
@@ -86,36 +86,38 @@ def test_published_simrank_scores_are_reproduced(data: Callable[[str], Path]) ->
 
 
 @pytest.mark.parametrize("edges", compact.GRAPHS.values(), ids=compact.GRAPHS.keys())
-def test_compacted_walks_of_one_step_are_those_of_simrank(edges: Edges) -> None:
+def test_compact_simrank_of_one_step_equals_simrank(edges: Edges) -> None:
     nodes = 1 + max(max(edge) for edge in edges)
     found = compact.compact_simrank(in_neighbors(nodes, edges), 0.6, 1)
     assert np.allclose(found, exact.simrank(exact.dense(nodes, edges), 0.6, 1))
 
 
-def test_compacted_simrank_is_simrank_where_all_ways_are_equally_long() -> None:
-    """Three levels, links only from one to the next: no walk is ever late at a node."""
+def test_compact_simrank_equals_simrank_on_levels() -> None:
+    """Three levels, with links only to the next: walks reach a node at one time only."""
     edges = [(a, b) for a in (0, 1) for b in (2, 3, 4)] + [(2, 5), (3, 5), (3, 6), (4, 6), (4, 7)]
     found = compact.compact_simrank(in_neighbors(8, edges), 0.6, 5)
     assert np.allclose(found, exact.simrank(exact.dense(8, edges), 0.6, 5))
 
 
-def test_compacted_simrank_of_two_mutual_links_is_known() -> None:
-    """u and v take in-links from a and b, which link to each other: they meet at the first step or
-    never, where in SimRank, too, the two walks only change places.
+def test_compact_simrank_of_two_mutual_links() -> None:
+    """u and v have in-links from a and b, which link to each other: as in SimRank, walks meet at
+    the first step or never, as they only change places.
     """
     edges = [(0, 1), (1, 0), (0, 2), (1, 2), (0, 3), (1, 3)]
-    found = compact.compact_simrank(in_neighbors(4, edges), 0.6, 9)
-    assert found[2, 3] == pytest.approx(0.3)
-    # node 2 goes to 0 or to 1; a walk from 0 is at 1 then, and the other way round
-    assert found[0, 2] == pytest.approx(0.3)
+    scores = compact.compact_simrank(in_neighbors(4, edges), 0.6, 9)
+    assert scores[2, 3] == pytest.approx(0.3)
+    # node 2 goes to 0 or 1, and the walk from 0 is at 1 then
+    assert scores[0, 2] == pytest.approx(0.3)
 
 
 @given(graphs(max_nodes=8), st.integers(1, 6))
-def test_relatives_of_a_function_are_its_pairs(graph: tuple[int, Edges], length: int) -> None:
+def test_relatives_equals_compact_simrank_of_function(
+    graph: tuple[int, Edges], length: int
+) -> None:
     n, edges = graph
     step = [row[0] if row else None for row in in_neighbors(n, edges)]
-    one = [[] if above is None else [above] for above in step]
-    scores = compact.compact_simrank(one, 0.5, length)
+    single = [[] if neighbor is None else [neighbor] for neighbor in step]
+    scores = compact.compact_simrank(single, 0.5, length)
     for u in range(n):
         expected = {v: scores[u, v] for v in range(n) if v != u and scores[u, v] > 0}
         assert compact.relatives(step, u, 0.5, length) == expected

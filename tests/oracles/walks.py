@@ -1,7 +1,7 @@
-"""Walks by brute force: every node's path is walked on its own, in Python integers.
+"""Walks by brute force: each node's path on its own, in Python integers.
 
-The random choices are specified, not sampled: the same numbers must come out of a second
-implementation, or indexes would not be reproducible.
+Random choices are specified: a second implementation must compute the same numbers, or indexes
+would not be reproducible.
 
     mix   splitmix64's finalizer
     key   mix(mix(mix(seed + G) ^ (sample G + 1)) ^ (step G + 1)),    G = 0x9E3779B97F4A7C15
@@ -44,7 +44,7 @@ def draw(key: int, node: int) -> int:
 
 
 def place(key: int, node: int, nodes: int) -> int:
-    """Where ``node`` stands in the order of ``key``."""
+    """The place of ``node`` in the order of ``key``."""
     bits = max(16, (nodes - 1).bit_length())
     mask, shift = 2**bits - 1, (bits + 1) // 2
     words = [draw(key, i) for i in range(4)]
@@ -57,7 +57,7 @@ def place(key: int, node: int, nodes: int) -> int:
 
 
 def ring(key: int, node: int, weight: float) -> float:
-    """When the clock of ``node`` rings for one whose link to it has this weight."""
+    """The time at which the clock of ``node`` rings for a link of this weight."""
     return -math.log1p(-((draw(key, node) >> 12) + 0.5) / 2**52) / weight
 
 
@@ -90,19 +90,21 @@ def paths(
     turn: int = 0,
     weights: list[list[float]] | None = None,
 ) -> list[list[int]]:
-    """The path of every node, itself first; shorter than length + 1 where it ended."""
+    """The path of every node, itself first; shorter than length + 1 if the walk ended."""
     found = []
     for node in range(len(neighbors)):
         path = [node]
         for t in range(1, length + 1):
-            here = path[-1]
-            if not neighbors[here]:
+            current = path[-1]
+            if not neighbors[current]:
                 break
             key = key_of(seed, sample, (1 if step == "compact" else t) + turn)
             if weights is not None:
-                path.append(choose_weighted(step, key, here, neighbors[here], weights[here]))
+                path.append(
+                    choose_weighted(step, key, current, neighbors[current], weights[current])
+                )
             else:
-                path.append(choose(step, key, here, neighbors[here], len(neighbors)))
+                path.append(choose(step, key, current, neighbors[current], len(neighbors)))
         found.append(path)
     return found
 
@@ -121,8 +123,8 @@ def meeting_times(walked: list[list[int]]) -> NDArray[np.int64]:
 
 
 def fingerprint_graph(times: NDArray[np.int64]) -> tuple[list[int | None], list[int]]:
-    """Parent and label of each node by the definition of 001, 2.1.1: among the smaller nodes that
-    it meets, the earliest met; of these the smallest.
+    """Parent and label of each node by 001, 2.1.1: of the smaller nodes that it meets, the one met
+    first, and of these the smallest.
     """
     parents: list[int | None] = []
     labels: list[int] = []
@@ -136,7 +138,7 @@ def fingerprint_graph(times: NDArray[np.int64]) -> tuple[list[int | None], list[
 def tau_in_fingerprint_graph(parents: list[int | None], labels: list[int], u: int, v: int) -> int:
     """The largest of the last labels before the paths of u and v intersect (001, 2.1.1)."""
 
-    def way(node: int) -> dict[int, int]:
+    def ancestors(node: int) -> dict[int, int]:
         found, last = {node: 0}, 0
         while (above := parents[node]) is not None:
             last = labels[node]
@@ -144,6 +146,6 @@ def tau_in_fingerprint_graph(parents: list[int | None], labels: list[int], u: in
             found[node] = last
         return found
 
-    mine, other = way(u), way(v)
-    common = [max(mine[w], other[w]) for w in mine if w in other]
+    first, second = ancestors(u), ancestors(v)
+    common = [max(first[w], second[w]) for w in first if w in second]
     return min(common) if common else NEVER

@@ -33,6 +33,6 @@ def xjaccard(neighbors: list[list[int]], decay: float, length: int) -> NDArray[n
 
 
 def first_nodes(sets: list[set[int]], seed: int, sample: int, turn: int = 0) -> list[int]:
-    """Of each set the node with the smallest place in the sample's one order."""
+    """The node of each set with the smallest place in the sample's order."""
     key = walks.key_of(seed, sample, turn)
     return [min(members, key=lambda u: walks.place(key, u, len(sets))) for members in sets]

@@ -1,4 +1,4 @@
-"""What eight sweeps say of their end: fewer sweeps to the same ranks, the same bits anywhere."""
+"""Extrapolation from eight sweeps: the same ranks in fewer sweeps."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ TIGHT = RankOptions(tolerance=1e-11)
 
 @pytest.fixture
 def web(make_graph: MakeGraph) -> Graph:
-    """Pairs and rings that only link to themselves, and pages that lead there."""
+    """Closed pairs and rings, and pages that link to them."""
     pairs = [(a ^ swap, a ^ 1 ^ swap) for a in range(0, 40, 2) for swap in (0, 1)]
     rings = [(a + i, a + (i - 1) % 5) for a in range(40, 80, 5) for i in range(5)]
     rng = np.random.default_rng(5)
@@ -34,15 +34,15 @@ def test_extrapolation_halves_sweeps(web: Graph, monkeypatch: pytest.MonkeyPatch
     assert (toward.values >= 0).all()
 
 
-def test_without_gain_it_is_over(web: Graph) -> None:
+def test_extrapolation_stops_without_gain(web: Graph) -> None:
     lumped = Lumped(web, 0, False, plan_ranks(web, 1 << 30))
-    ahead, rng = Extrapolation(lumped), np.random.default_rng(1)
+    extrapolation, rng = Extrapolation(lumped), np.random.default_rng(1)
     facts = np.ones((lumped.core, 4))
     z = np.ones(lumped.core)
-    looked = []
+    checked = []
     for number in range(1, 30):
         z += rng.random(z.size)
-        if ahead.wants(number):
-            looked.append(number)
-            assert ahead.look(number, 1.0 if number < 9 else 0.6, z, facts) == (number == 8)
-    assert looked == [3, 4, 5, 6, 7, 8, *range(11, 17)]
+        if extrapolation.wants(number):
+            checked.append(number)
+            assert extrapolation.look(number, 1.0 if number < 9 else 0.6, z, facts) == (number == 8)
+    assert checked == [3, 4, 5, 6, 7, 8, *range(11, 17)]

@@ -1,4 +1,4 @@
-"""Forms of the links, in memory, in blocks on disk, in partitions: equal ranks, to the bit."""
+"""Links in memory, in blocks on disk and in partitions: equal ranks, to the bit."""
 
 import re
 from collections.abc import Callable
@@ -26,8 +26,8 @@ def on_disk(blocks: int) -> Form:
     return lambda graph, folder: (graph, {"blocks": blocks})
 
 
-def partitioned(blocks: int, **more: Any) -> Form:
-    return lambda graph, folder: (in_blocks(graph, folder / f"p{blocks}", blocks), more)
+def partitioned(blocks: int, **options: Any) -> Form:
+    return lambda graph, folder: (in_blocks(graph, folder / f"p{blocks}", blocks), options)
 
 
 FORMS: list[Form] = [
@@ -46,9 +46,9 @@ OPTIONS: list[dict[str, Any]] = [
 ]
 
 
-def in_halves(monkeypatch: pytest.MonkeyPatch, crossing: float) -> None:
-    """Have any graph of two nodes, or more, swept in halves; ``crossing`` is the part of the change
-    that may cross.
+def use_halves(monkeypatch: pytest.MonkeyPatch, crossing: float) -> None:
+    """Sweep any graph of two or more nodes in halves; ``crossing`` is the part of the change that
+    may cross.
     """
     monkeypatch.setattr(vectors, "LEAST_IN_HALVES", 2)
     monkeypatch.setattr("cocite.ranking.solver._CROSSING", crossing)
@@ -58,7 +58,7 @@ def numbers(ranks: Ranks) -> dict[str, bytes]:
     return {title: values.tobytes() for title, values in ranks._numbers().items()}
 
 
-def same(found: Ranks, expected: Ranks) -> bool:
+def equal_ranks(found: Ranks, expected: Ranks) -> bool:
     return (
         numbers(found) == numbers(expected)
         and found.convergence == expected.convergence
@@ -77,7 +77,7 @@ def weighted(make_graph: MakeGraph) -> Graph:
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options) or "plain")
 @pytest.mark.parametrize("by_weight", [False, True])
 @pytest.mark.parametrize("halves", [False, True])
-def test_forms_have_equal_ranks(
+def test_pagerank_is_equal_in_all_forms(
     make_graph: MakeGraph,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -89,22 +89,22 @@ def test_forms_have_equal_ranks(
     graph = weighted(make_graph) if by_weight else tangled(make_graph)
     files = sorted(graph.path.iterdir())
     if halves:
-        in_halves(monkeypatch, OPTIONS.index(options) % 2)
+        use_halves(monkeypatch, OPTIONS.index(options) % 2)
     expected = pagerank(graph, threads=1, **options)
-    assert all(same(pagerank(graph, threads=n, **options), expected) for n in (2, 4))
+    assert all(equal_ranks(pagerank(graph, threads=n, **options), expected) for n in (2, 4))
     if not options:
-        assert expected.convergence.sweeps > 8  # extrapolation has its turn
+        assert expected.convergence.sweeps > 8  # so that it extrapolates
     for form in FORMS:
-        other, more = form(graph, tmp_path)
-        found = pagerank(other, **options, **more)
-        assert same(found, expected)
-        blocks = more.get("blocks", getattr(other, "blocks", 0))
+        other, extra = form(graph, tmp_path)
+        found = pagerank(other, **options, **extra)
+        assert equal_ranks(found, expected)
+        blocks = extra.get("blocks", getattr(other, "blocks", 0))
         if not halves or other is not graph:
             assert found.blocks == blocks
-        else:  # halves are cut where blocks may be
+        else:  # halves are cut at block boundaries
             assert found.blocks in (max(2, blocks - 1), max(2, blocks))
     warm = pagerank(graph, **options, start=expected.values)
-    assert same(pagerank(graph, **options, start=expected.values, blocks=3), warm)
+    assert equal_ranks(pagerank(graph, **options, start=expected.values, blocks=3), warm)
     assert sorted(graph.path.iterdir()) == files
 
 
@@ -116,7 +116,7 @@ def test_forms_have_equal_ranks(
     st.integers(1, 9).flatmap(lambda n: st.sampled_from([on_disk(n), partitioned(n)])),
     st.data(),
 )
-def test_any_graph_has_equal_ranks_in_all_forms(
+def test_pagerank_of_any_graph_is_equal_in_all_forms(
     make_graph: MakeGraph,
     tmp_path_factory: pytest.TempPathFactory,
     monkeypatch: pytest.MonkeyPatch,
@@ -126,14 +126,14 @@ def test_any_graph_has_equal_ranks_in_all_forms(
     form: Form,
     data: st.DataObject,
 ) -> None:
-    """With a few numbers at a time of everything, so that rows, strips and windows are cut."""
+    """With small pieces, so that rows, strips and windows are cut."""
     monkeypatch.setattr(vectors, "PIECE", 3)
     monkeypatch.setattr(RankRoom, "piece", 96)
     monkeypatch.setattr(RankRoom, "window", 24)
     monkeypatch.setattr(RankRoom, "strip", lambda self, weighted: 5)
     monkeypatch.setattr(vectors, "LEAST_IN_HALVES", 1 << 20)
     if crossing is not None:
-        in_halves(monkeypatch, crossing)
+        use_halves(monkeypatch, crossing)
     n, edges, weights = graph
     loops = data.draw(st.dictionaries(st.integers(0, n - 1), WEIGHTS))
     edges, weights = edges + [(v, v) for v in loops], weights + list(loops.values())
@@ -150,39 +150,39 @@ def test_any_graph_has_equal_ranks_in_all_forms(
         "tolerance": 1e-6,
         "max_sweeps": 60,
     }
-    other, more = form(stored, tmp_path_factory.mktemp("form"))
+    other, extra = form(stored, tmp_path_factory.mktemp("form"))
     try:
         expected = pagerank(stored, **options)
-    except UsageError as error:  # no node is left, or none with a weight
+    except UsageError as error:  # no node, or no weight, is left
         with pytest.raises(UsageError, match=re.escape(str(error)[-30:])):
-            pagerank(other, **options, **more)
+            pagerank(other, **options, **extra)
     else:
-        assert same(pagerank(other, **options, **more), expected)
+        assert equal_ranks(pagerank(other, **options, **extra), expected)
 
 
 # -- halves ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("apart", [True, False])
-def test_halves_end_where_much_crosses(
-    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, apart: bool
+@pytest.mark.parametrize("disjoint", [True, False])
+def test_pagerank_halves_end_when_change_crosses(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, disjoint: bool
 ) -> None:
     rng = np.random.default_rng(7)
     links = rng.integers(0, 60, (500, 2))
     links[250:] = links[:250] + 60  # two graphs, one behind the other
-    if not apart:
-        links[:, 1] = 119 - links[:, 1]  # of which each links to the other
+    if not disjoint:
+        links[:, 1] = 119 - links[:, 1]  # which link to each other
     graph = make_graph(links.tolist(), range(120))
     whole, cuts, sweep = pagerank(graph), [], Resident.sweep
 
-    def noted(self: Resident, *arguments: Any) -> None:
+    def record_cut(self: Resident, *arguments: Any) -> None:
         cuts.append(arguments[-2])
         sweep(self, *arguments)
 
     monkeypatch.setattr(vectors, "LEAST_IN_HALVES", 0)
-    monkeypatch.setattr(Resident, "sweep", noted)
+    monkeypatch.setattr(Resident, "sweep", record_cut)
     found = pagerank(graph)
-    halved = 8 if not apart else found.convergence.sweeps
+    halved = 8 if not disjoint else found.convergence.sweeps
     assert [cut > 0 for cut in cuts] == [i < halved for i in range(found.convergence.sweeps)]
     bound = whole.convergence.error_bound + found.convergence.error_bound
     assert np.abs(found.values - whole.values).sum() <= bound
@@ -193,7 +193,7 @@ def test_halves_end_where_much_crosses(
 
 @pytest.mark.parametrize("lost", [{40}, {100, 130}, {61, 62, 200, 300}, set(range(25, 900, 125))])
 @pytest.mark.parametrize("halves", [False, True])
-def test_lost_workers_keep_ranks(
+def test_pagerank_survives_lost_workers(
     make_graph: MakeGraph,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -202,7 +202,7 @@ def test_lost_workers_keep_ranks(
 ) -> None:
     graph, crews = tangled(make_graph), []
     if halves:
-        in_halves(monkeypatch, 0.0)
+        use_halves(monkeypatch, 0.0)
 
     def hire(*arguments: Any) -> Lossy:
         crews.append(Lossy(*arguments))
@@ -211,12 +211,14 @@ def test_lost_workers_keep_ranks(
 
     for options in ({}, {"until_top_stable": 20}, {"dangling": "remove"}):
         blocked = in_blocks(graph, tmp_path / f"split{'-'.join(options)}", 3, hire)
-        assert same(pagerank(blocked, **options), pagerank(graph, **options))
+        assert equal_ranks(pagerank(blocked, **options), pagerank(graph, **options))
         assert crews[-1].losses >= 1
 
 
 @pytest.mark.parametrize("first", [3, 60])
-def test_workers_always_lost_end_it(make_graph: MakeGraph, tmp_path: Path, first: int) -> None:
+def test_pagerank_fails_when_workers_are_always_lost(
+    make_graph: MakeGraph, tmp_path: Path, first: int
+) -> None:
     def hire(*arguments: Any) -> Lossy:
         crew = Lossy(*arguments)
         crew.lost = set(range(first, 100_000))
@@ -228,10 +230,12 @@ def test_workers_always_lost_end_it(make_graph: MakeGraph, tmp_path: Path, first
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_forms_start_from_named_ranks(make_graph: MakeGraph, tmp_path: Path, form: Form) -> None:
+def test_pagerank_start_by_name_is_equal_in_all_forms(
+    make_graph: MakeGraph, tmp_path: Path, form: Form
+) -> None:
     graph, start = tangled(make_graph), {"p1": 0.5, "a": 0.25, "gone": 0.25}
     expected = pagerank(graph, dangling="remove", start=start)
     other, options = form(graph, tmp_path)
     found = pagerank(other, dangling="remove", start=start, **options)
-    assert same(found, expected)
+    assert equal_ranks(found, expected)
     assert found.started == expected.started == 2

@@ -22,7 +22,7 @@ TIGHT = RankOptions(tolerance=1e-14, max_sweeps=2000)
 
 @settings(max_examples=60)
 @given(graphs())
-def test_scores_are_dense_eigenvectors(make_graph: MakeGraph, graph: tuple[int, Edges]) -> None:
+def test_hits_match_dense_eigenvectors(make_graph: MakeGraph, graph: tuple[int, Edges]) -> None:
     n, edges = graph
     stored = make_graph(edges, range(n))
     if not edges:
@@ -35,7 +35,7 @@ def test_scores_are_dense_eigenvectors(make_graph: MakeGraph, graph: tuple[int, 
     assert abs(found.authorities.sum() - 1) < 1e-12
     if ratio < 0.97:
         assert found.converged
-        # Where one change is small, all that follow are, by the ratio each.
+        # After one small change, the next shrink by this ratio.
         assert np.abs(found.authorities - authorities).sum() < 1e-10
         assert np.abs(found.hubs - hubs).sum() < 1e-10
 
@@ -47,7 +47,9 @@ def web(make_graph: MakeGraph) -> cocite.Graph:
 
 
 @pytest.mark.parametrize("options", [{"threads": 1}, {"blocks": 1}, {"blocks": 7}])
-def test_blocks_and_threads_do_not_change_a_bit(web: cocite.Graph, options: dict[str, Any]) -> None:
+def test_hits_are_independent_of_blocks_and_threads(
+    web: cocite.Graph, options: dict[str, Any]
+) -> None:
     files = sorted(web.path.iterdir())
     whole, found = hits(web), hits(web, **options)
     assert found.hubs.tobytes() == whole.hubs.tobytes()
@@ -56,7 +58,7 @@ def test_blocks_and_threads_do_not_change_a_bit(web: cocite.Graph, options: dict
     assert sorted(web.path.iterdir()) == files
 
 
-def test_it_ends_by_count_and_says_so(web: cocite.Graph) -> None:
+def test_hits_stop_at_max_sweeps(web: cocite.Graph) -> None:
     found = hits(web, tolerance=1e-300, max_sweeps=3)
     assert (found.sweeps, found.reason, found.converged) == (3, "3 sweeps", False)
     first = hits(web, tolerance=1e-300, max_sweeps=1)
@@ -65,15 +67,15 @@ def test_it_ends_by_count_and_says_so(web: cocite.Graph) -> None:
     assert first.change == pytest.approx(1)
 
 
-def test_two_stars_of_one_size_share(make_graph: MakeGraph) -> None:
-    """The eigenvalue is double: each star keeps the share that it begins with."""
+def test_hits_split_between_equal_stars(make_graph: MakeGraph) -> None:
+    """The eigenvalue is double: each star keeps its initial share."""
     edges = [("a", f"a{i}") for i in range(3)] + [("b", f"b{i}") for i in range(3)]
     scores = {name: (a, h) for name, a, h in hits(make_graph(edges)).top(99)}
     assert scores["a1"] == pytest.approx((1 / 6, 0))
     assert scores["b"] == pytest.approx((0, 1 / 2))
 
 
-def test_wrong_use_is_refused(make_graph: MakeGraph, web: cocite.Graph) -> None:
+def test_hits_refuse_invalid_options(make_graph: MakeGraph, web: cocite.Graph) -> None:
     weighted = make_graph([("a", "b", 2), ("b", "c", 3)], weight_column=3)
     with pytest.raises(UsageError, match=r"ignores link weights.*pass --unweighted"):
         hits(weighted)
@@ -84,7 +86,7 @@ def test_wrong_use_is_refused(make_graph: MakeGraph, web: cocite.Graph) -> None:
         hits(web, memory=8000)
 
 
-def test_the_command_line_prints_and_writes_both(
+def test_rank_score_prints_and_writes_hubs_and_authorities(
     web: cocite.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = hits(web)
@@ -105,14 +107,14 @@ def test_the_command_line_prints_and_writes_both(
     assert main(["rank", str(web.path), "--score", "hubs", "--max-sweeps", "2"]) == 0
     printed = capsys.readouterr()
     assert printed.out.split()[:4] == ["place", "authority", "hub", "node"]
-    assert "not converged: allow more --max-sweeps, or a larger --tolerance" in printed.err
+    assert "not converged: increase --max-sweeps or --tolerance" in printed.err
 
 
 @pytest.mark.parametrize(
     "options",
     [["--damping", "0.5"], ["--toward", "n1"], ["--precision", "single"]],
 )
-def test_options_of_pagerank_are_refused(
+def test_rank_score_hubs_refuses_pagerank_options(
     web: cocite.Graph, capsys: pytest.CaptureFixture[str], options: list[str]
 ) -> None:
     assert main(["rank", str(web.path), "--score", "hubs", *options]) == 2

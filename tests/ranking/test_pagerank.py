@@ -1,4 +1,4 @@
-"""PageRank, with weights and without, against the dense solution, closed forms and other code."""
+"""PageRank, weighted or not, against the dense solution and closed forms."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +24,7 @@ def close(found: np.ndarray, truth: np.ndarray, tolerance: float = 1e-11) -> boo
     return float(np.abs(found - truth).sum()) < tolerance
 
 
-def stored_of(
+def make_stored(
     make_graph: MakeGraph, n: int, edges: Edges, weights: list[float] | None
 ) -> cocite.Graph:
     if not weights:
@@ -35,7 +35,7 @@ def stored_of(
 
 @settings(max_examples=60)
 @given(weighted_graphs(), st.booleans(), st.floats(0.05, 0.95), st.booleans(), st.data())
-def test_every_way_with_dangling_nodes_is_the_dense_solution(
+def test_pagerank_dangling_modes_match_dense_solution(
     make_graph: MakeGraph,
     monkeypatch: pytest.MonkeyPatch,
     graph: tuple[int, Edges, list[float]],
@@ -47,10 +47,10 @@ def test_every_way_with_dangling_nodes_is_the_dense_solution(
     monkeypatch.setattr("cocite.ranking.vectors.LEAST_IN_HALVES", data.draw(st.integers(0, 50)))
     n, edges, drawn = graph
     if loops:
-        more = data.draw(st.dictionaries(st.integers(0, n - 1), WEIGHTS))
-        edges, drawn = edges + [(v, v) for v in more], drawn + list(more.values())
+        self_loops = data.draw(st.dictionaries(st.integers(0, n - 1), WEIGHTS))
+        edges, drawn = edges + [(v, v) for v in self_loops], drawn + list(self_loops.values())
     weights = drawn if weighted and edges else None
-    stored = stored_of(make_graph, n, edges, weights)
+    stored = make_stored(make_graph, n, edges, weights)
     toward = np.array(data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n)), float)
     toward[data.draw(st.integers(0, n - 1))] += 1
     uniform = np.full(n, 1 / n)
@@ -75,35 +75,35 @@ def test_every_way_with_dangling_nodes_is_the_dense_solution(
 
 @settings(max_examples=40)
 @given(weighted_graphs(), st.booleans(), st.integers(0, 4))
-def test_removed_nodes_have_no_rank_and_the_others_that_of_what_is_left(
+def test_pagerank_dangling_remove_ranks_only_remaining_nodes(
     make_graph: MakeGraph, graph: tuple[int, Edges, list[float]], weighted: bool, removals: int
 ) -> None:
     n, edges, drawn = graph
-    stored = stored_of(make_graph, n, edges, drawn if weighted and edges else None)
-    gone = exact.removed(n, edges, removals)
-    if len(gone) == n:
+    stored = make_stored(make_graph, n, edges, drawn if weighted and edges else None)
+    removed = exact.removed(n, edges, removals)
+    if len(removed) == n:
         with pytest.raises(UsageError, match=r"no nodes of .* are left"):
             pagerank(stored, dangling="remove", removals=removals)
         return
-    left = sorted(set(range(n)) - gone)
-    index = {node: i for i, node in enumerate(left)}
+    remaining = sorted(set(range(n)) - removed)
+    index = {node: i for i, node in enumerate(remaining)}
     inner = [
         (index[a], index[b], w if weighted else 1)
         for (a, b), w in zip(edges, drawn, strict=True)
         if a in index and b in index
     ]
     truth = np.zeros(n)
-    truth[left] = exact.pagerank(
-        len(left), [(a, b) for a, b, _ in inner], 0.85, weights=[w for _, _, w in inner]
+    truth[remaining] = exact.pagerank(
+        len(remaining), [(a, b) for a, b, _ in inner], 0.85, weights=[w for _, _, w in inner]
     )
     found = pagerank(stored, dangling=Dangling.REMOVE, removals=removals, options=TIGHT)
     assert close(found.values, truth)
-    assert found.removed == len(gone)
+    assert found.removed == len(removed)
 
 
 @settings(max_examples=25)
 @given(graphs(), st.sampled_from([1e-2, 1e-4, 1e-8]))
-def test_the_error_is_within_its_bound_and_the_residual_within_its_tolerance(
+def test_pagerank_error_is_within_error_bound(
     make_graph: MakeGraph, graph: tuple[int, Edges], tolerance: float
 ) -> None:
     n, edges = graph
@@ -115,7 +115,7 @@ def test_the_error_is_within_its_bound_and_the_residual_within_its_tolerance(
 
 
 @pytest.mark.parametrize("n", [3, 10, 50])
-def test_a_clique_with_a_chain_has_its_closed_form(make_graph: MakeGraph, n: int) -> None:
+def test_pagerank_of_clique_with_chain_matches_closed_form(make_graph: MakeGraph, n: int) -> None:
     """Nodes 0..n-1 all link to each other, and n-1 also to the first of a chain of three.
 
     With z = y / out-degree of a chain's node, rank passes down it: y1 = d y_last / n + b,
@@ -134,7 +134,7 @@ def test_a_clique_with_a_chain_has_its_closed_form(make_graph: MakeGraph, n: int
     assert close(found.values, y / y.sum())
 
 
-def test_a_ring_and_a_graph_without_links_are_uniform(make_graph: MakeGraph) -> None:
+def test_pagerank_of_ring_or_no_links_is_uniform(make_graph: MakeGraph) -> None:
     ring = pagerank(make_graph([(i, (i + 1) % 7) for i in range(7)]), options=TIGHT)
     assert close(ring.values, np.full(7, 1 / 7))
     bare = pagerank(make_graph([], range(5)))
@@ -148,21 +148,21 @@ def graph(make_graph: MakeGraph) -> cocite.Graph:
     return make_graph([(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400])
 
 
-def test_a_warm_start_ends_at_the_same_ranks_in_fewer_sweeps(graph: cocite.Graph) -> None:
+def test_pagerank_warm_start_takes_fewer_sweeps(graph: cocite.Graph) -> None:
     cold = pagerank(graph, tolerance=1e-10)
     warm = pagerank(graph, tolerance=1e-10, start=cold.values)
     assert warm.convergence.sweeps < cold.convergence.sweeps / 2
     assert close(warm.values, cold.values, 1e-9)
 
 
-def test_single_precision_is_within_its_own_rounding(graph: cocite.Graph) -> None:
+def test_pagerank_single_precision_is_within_rounding(graph: cocite.Graph) -> None:
     double = pagerank(graph, options=TIGHT)
     single = pagerank(graph, tolerance=1e-6, precision="single")
     assert single.convergence.converged
     assert close(single.values, double.values, 1e-5)
 
 
-def test_personalization_may_be_names_weights_or_a_vector(graph: cocite.Graph) -> None:
+def test_pagerank_personalization_accepts_names_or_vector(graph: cocite.Graph) -> None:
     vector = np.zeros(graph.nodes)
     vector[[graph.names.id("n1"), graph.names.id("n7")]] = 3
     by_vector = pagerank(graph, personalization=vector)
@@ -170,21 +170,21 @@ def test_personalization_may_be_names_weights_or_a_vector(graph: cocite.Graph) -
     assert close(pagerank(graph, personalization={"n1": 2, "n7": 2}).values, by_vector.values)
 
 
-def test_not_converged_is_said(graph: cocite.Graph) -> None:
+def test_pagerank_reports_not_converged(graph: cocite.Graph) -> None:
     found = pagerank(graph, tolerance=1e-10, max_sweeps=2).convergence
     bound = pytest.approx(found.residual / 0.15)
     assert found == Convergence(2, found.residual, bound, "2 sweeps", False)  # type: ignore[arg-type]
     assert found.residual > 1e-10
 
 
-def test_a_top_order_that_stands_still_stops_the_iteration(graph: cocite.Graph) -> None:
+def test_pagerank_until_top_stable_stops_iteration(graph: cocite.Graph) -> None:
     found = pagerank(graph, until_top_stable=10, tolerance=1e-13)
     assert found.convergence.reason == "top 10 in the same order for 3 sweeps"
     exact_order = pagerank(graph, options=TIGHT).top(10)
     assert [node for node, _ in found.top(10)] == [node for node, _ in exact_order]
 
 
-def test_the_top_is_sorted_with_ties_by_id(make_graph: MakeGraph) -> None:
+def test_ranks_top_breaks_ties_by_id(make_graph: MakeGraph) -> None:
     ranks = pagerank(make_graph([("h", "b"), ("h", "a"), ("h", "c"), ("a", "h")]))
     assert [node for node, _ in ranks.top(10)] == ["h", "a", "b", "c"]
     assert len(ranks.top(2)) == 2
@@ -208,7 +208,7 @@ def test_the_top_is_sorted_with_ties_by_id(make_graph: MakeGraph) -> None:
         ({"removals": -1, "dangling": "remove"}, UsageError, "removals is -1"),
     ],
 )
-def test_wrong_use_is_refused(
+def test_pagerank_refuses_invalid_options(
     graph: cocite.Graph, options: dict[str, Any], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
@@ -216,18 +216,18 @@ def test_wrong_use_is_refused(
 
 
 @pytest.mark.parametrize("options", [{}, {"blocks": 2}, {"memory": "20MB"}])
-def test_an_empty_graph_has_no_ranks(empty_graph: cocite.Graph, options: dict[str, Any]) -> None:
+def test_pagerank_refuses_empty_graph(empty_graph: cocite.Graph, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="has no nodes, so there is nothing to rank"):
         pagerank(empty_graph, **options)
 
 
-def test_pagerank_ends_by_count(graph: cocite.Graph) -> None:
+def test_pagerank_stops_at_max_sweeps(graph: cocite.Graph) -> None:
     found = pagerank(graph, tolerance=1e-300, max_sweeps=7).convergence
     assert (found.sweeps, found.reason, found.converged) == (7, "7 sweeps", False)
 
 
-def test_two_solutions_are_converged_only_if_both_are(graph: cocite.Graph) -> None:
-    """The first begins at its end, the second from nothing: it is the second that is not done."""
+def test_pagerank_converges_only_if_both_solutions_do(graph: cocite.Graph) -> None:
+    """The first solution starts converged; the second, from nothing, is not done."""
     toward = ["n1", "n7"]
     first = pagerank(graph, personalization=toward, options=TIGHT)
     both = pagerank(
@@ -241,7 +241,9 @@ def test_two_solutions_are_converged_only_if_both_are(graph: cocite.Graph) -> No
     assert not both.convergence.converged
 
 
-def test_rounding_is_no_floor_of_tolerance(data: Callable[[str], Path], tmp_path: Path) -> None:
+def test_pagerank_rounding_does_not_limit_tolerance(
+    data: Callable[[str], Path], tmp_path: Path
+) -> None:
     """Sums over 240,000 rows, one by one, would end the iteration at 1e-12."""
     graph = cocite.ingest(data("cnr-2000/cnr-2000.edges.txt.gz"), tmp_path / "g")
     found = pagerank(graph, tolerance=1e-14, max_sweeps=150).convergence
@@ -250,8 +252,8 @@ def test_rounding_is_no_floor_of_tolerance(data: Callable[[str], Path], tmp_path
     assert found.residual < 1e-13
 
 
-def test_a_balance_within_rounding_is_no_floor(tmp_path: Path) -> None:
-    """Rescaling by the noise of the sums would hold the residual at 1e-15 for ever."""
+def test_pagerank_rescaling_does_not_limit_tolerance(tmp_path: Path) -> None:
+    """Rescaling by the noise of the sums would hold the residual at 1e-15 forever."""
     graph = cocite.generate_web(tmp_path / "g", nodes=300, links=2000, seed=1)
     found = pagerank(graph, tolerance=2e-16, max_sweeps=100).convergence
     assert found.converged
@@ -271,7 +273,7 @@ def rows() -> list[tuple[str, str, float]]:
 
 @pytest.mark.parametrize("precision", ["double", "single"])
 @pytest.mark.parametrize("dangling", list(Dangling))
-def test_equal_weights_are_no_weights_to_the_bit(
+def test_pagerank_equal_weights_match_unweighted(
     make_graph: MakeGraph, rows: list[tuple[str, str, float]], precision: str, dangling: Dangling
 ) -> None:
     options: dict[str, Any] = {"precision": precision, "dangling": dangling}
@@ -285,7 +287,7 @@ def test_equal_weights_are_no_weights_to_the_bit(
         assert found.convergence == plain.convergence
 
 
-def test_a_source_shares_its_rank_by_weight_alone(make_graph: MakeGraph) -> None:
+def test_pagerank_shares_rank_by_weight(make_graph: MakeGraph) -> None:
     """Closed form: s links to a and b with weights 3 and 1, they link back."""
     graph = make_graph(
         [("s", "a", 3), ("s", "b", 1), ("a", "s", 9), ("b", "s", 0.1)], weight_column=3
@@ -296,7 +298,7 @@ def test_a_source_shares_its_rank_by_weight_alone(make_graph: MakeGraph) -> None
     assert rank["b"] == pytest.approx(0.05 + d * 0.25 * rank["s"], abs=1e-12)
 
 
-def test_ranks_are_asked_by_name_and_are_a_table() -> None:
+def test_ranks_support_lookup_by_name_and_tables() -> None:
     ranks = pagerank([("a", "b"), ("b", "a"), ("c", "a")])
     named = dict(zip(ranks.names, ranks.values.tolist(), strict=True))
     assert {name: ranks[name] for name in ranks} == named
@@ -311,14 +313,14 @@ def test_ranks_are_asked_by_name_and_are_a_table() -> None:
     assert not [name for name in dir(ranks) if name.startswith("_")]
 
 
-def test_ranks_of_whole_numbers_are_asked_by_them() -> None:
+def test_ranks_support_lookup_by_integer() -> None:
     ranks = pagerank([(7, 9), (9, 7), (8, 9)])
     assert ranks[9] == max(ranks.values)
     assert list(ranks) == [7, 8, 9]
     assert ranks.to_pandas()["node"].tolist() == ranks.to_arrow()["node"].to_pylist() == [7, 8, 9]
 
 
-def test_hubs_and_authorities_are_asked_by_name() -> None:
+def test_hits_support_lookup_by_name() -> None:
     from cocite.ranking.hits import hits
 
     found = hits(cocite.ingest([("a", "b"), ("c", "b"), ("c", "d")]))

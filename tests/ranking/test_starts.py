@@ -1,4 +1,4 @@
-"""Ranks that begin at those of an older graph, matched by name."""
+"""Ranks that start from those of an older graph, by name."""
 
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ def edges() -> Edges:
 
 @pytest.fixture
 def old(make_graph: MakeGraph, edges: Edges) -> Ranks:
-    """Of a graph in which other nodes come first, so ids differ."""
+    """Of a graph with other first nodes, so ids differ."""
     return pagerank(make_graph([*edges, ("a", "n1"), ("n1", "a")]), tolerance=1e-12)
 
 
@@ -32,7 +32,7 @@ def graph(make_graph: MakeGraph, edges: Edges) -> cocite.Graph:
     return make_graph([*edges, ("zz", "n2"), ("n3", "zz")])
 
 
-def test_ranks_of_an_older_graph_are_matched_by_name(old: Ranks, graph: cocite.Graph) -> None:
+def test_pagerank_start_matches_older_graph_by_name(old: Ranks, graph: cocite.Graph) -> None:
     cold = pagerank(graph, tolerance=1e-10)
     warm = pagerank(graph, tolerance=1e-10, start=old)
     assert warm.convergence.sweeps < cold.convergence.sweeps
@@ -45,8 +45,8 @@ def test_ranks_of_an_older_graph_are_matched_by_name(old: Ranks, graph: cocite.G
     assert np.abs(warm.values - truth).sum() <= warm.convergence.error_bound + 1e-13
 
 
-def test_a_new_node_starts_at_what_jumps_bring_it(old: Ranks, graph: cocite.Graph) -> None:
-    """The same to the bit as a vector that says so."""
+def test_pagerank_start_gives_new_node_jump_share(old: Ranks, graph: cocite.Graph) -> None:
+    """Equal to the bit to an explicit vector."""
     vector = np.zeros(graph.nodes)
     known = dict(zip(old, old.values.tolist(), strict=True))
     for node, name in enumerate(graph.names):
@@ -60,7 +60,7 @@ def test_a_new_node_starts_at_what_jumps_bring_it(old: Ranks, graph: cocite.Grap
 
 @pytest.mark.parametrize("room", [{}, {"blocks": 3}, {"memory": "20MB"}])
 @pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
-def test_a_file_of_ranks_starts_as_the_ranks_do(
+def test_pagerank_start_accepts_rank_file(
     old: Ranks, graph: cocite.Graph, tmp_path: Path, ending: str, room: dict[str, Any]
 ) -> None:
     file = tmp_path / f"old.{ending}"
@@ -72,7 +72,7 @@ def test_a_file_of_ranks_starts_as_the_ranks_do(
         assert found.started == graph.nodes - 1
 
 
-def test_an_array_of_ranks_starts_the_same_graph(graph: cocite.Graph, tmp_path: Path) -> None:
+def test_pagerank_start_accepts_npy_file(graph: cocite.Graph, tmp_path: Path) -> None:
     first = pagerank(graph, tolerance=1e-10)
     file = tmp_path / "old.npy"
     first.write(file)
@@ -81,7 +81,7 @@ def test_an_array_of_ranks_starts_the_same_graph(graph: cocite.Graph, tmp_path: 
     assert warm.values.tobytes() == pagerank(graph, tolerance=1e-9, start=first).values.tobytes()
 
 
-def test_whole_numbers_in_memory_are_matched_as_what_they_are() -> None:
+def test_pagerank_start_matches_integer_names() -> None:
     old = pagerank([(7, 9), (9, 7), (8, 9)])
     links = [(9, 7), (7, 9), (8, 9), (5, 8)]
     assert pagerank(links, start=old).started == 3
@@ -98,7 +98,7 @@ def test_whole_numbers_in_memory_are_matched_as_what_they_are() -> None:
         ("missing.npy", InputError, "missing.npy cannot be read"),
     ],
 )
-def test_a_start_of_no_use_is_refused(
+def test_pagerank_refuses_invalid_start(
     graph: cocite.Graph, start: Any, error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):

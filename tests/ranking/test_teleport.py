@@ -20,12 +20,12 @@ def graph(make_graph: MakeGraph) -> cocite.Graph:
     return make_graph([*edges, ("n1", "a=2"), ("a=2", "a"), ("a", "n1")])
 
 
-def test_weight_file_equals_its_mapping(graph: cocite.Graph, tmp_path: Path) -> None:
+def test_weights_file_equals_mapping(graph: cocite.Graph, tmp_path: Path) -> None:
     weights = {"n1": 3.0, "n7": 0.5, "a=2": 0.0}
     truth = pagerank(graph, personalization=weights).values.tobytes()
     rows = list(weights.items())
     tsv, csv, parquet = (tmp_path / f"w.{ending}" for ending in ("tsv", "csv", "parquet"))
-    tsv.write_text("# mine\n" + "".join(f"{name}\t{weight}\n" for name, weight in rows))
+    tsv.write_text("# comment\n" + "".join(f"{name}\t{weight}\n" for name, weight in rows))
     csv.write_text("node,weight\n" + "".join(f'"{name}",{weight}\n' for name, weight in rows))
     duckdb.execute(
         "COPY (FROM (VALUES " + ", ".join(map(str, rows)) + f")) TO '{parquet}' (FORMAT parquet)"
@@ -35,7 +35,7 @@ def test_weight_file_equals_its_mapping(graph: cocite.Graph, tmp_path: Path) -> 
         assert pagerank(graph, personalization=WeightsFile(file)).values.tobytes() == truth
 
 
-def test_what_rank_writes_is_a_file_of_weights(graph: cocite.Graph, tmp_path: Path) -> None:
+def test_weights_file_reads_rank_output(graph: cocite.Graph, tmp_path: Path) -> None:
     found = pagerank(graph)
     for ending in ("csv", "tsv", "parquet"):
         out = tmp_path / f"r.{ending}"
@@ -61,7 +61,7 @@ def test_what_rank_writes_is_a_file_of_weights(graph: cocite.Graph, tmp_path: Pa
         ("", UsageError, "with a positive, finite sum"),
     ],
 )
-def test_a_file_that_tells_no_weights_is_refused(
+def test_weights_file_reports_invalid_weights(
     graph: cocite.Graph, tmp_path: Path, text: str, error: type[Exception], message: str
 ) -> None:
     file = tmp_path / "w.tsv"
@@ -70,13 +70,13 @@ def test_a_file_that_tells_no_weights_is_refused(
         pagerank(graph, personalization=WeightsFile(file))
 
 
-def test_a_node_may_be_named_with_its_weight(graph: cocite.Graph, tmp_path: Path) -> None:
-    """``a=2`` is a node, so it does not mean ``a`` with the weight 2."""
+def test_toward_of_parses_name_with_weight(graph: cocite.Graph, tmp_path: Path) -> None:
+    """``a=2`` is a node, so it is not ``a`` with weight 2."""
     file = tmp_path / "w.tsv"
     file.write_text("n1\t1.5\n")
-    told = toward_of(graph, ["n1=0.5", "a=2", "a=2=3", "n7"], [file])
-    assert told is not None
-    assert list(told.items()) == [("n1", 0.5), ("a=2", 1), ("a=2", 3), ("n7", 1), ("n1", 1.5)]
+    toward = toward_of(graph, ["n1=0.5", "a=2", "a=2=3", "n7"], [file])
+    assert toward is not None
+    assert list(toward.items()) == [("n1", 0.5), ("a=2", 1), ("a=2", 3), ("n7", 1), ("n1", 1.5)]
     assert toward_of(graph, []) is None
     for text in ("nobody", "nobody=2", "n1=much", "n1=-1"):
         with pytest.raises(UnknownNode):

@@ -32,7 +32,7 @@ GOOD = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "a"), ("a", "end")]
     st.sampled_from(["spread", "uniform"]),
     st.data(),
 )
-def test_trust_and_spam_mass_are_the_dense_solutions(
+def test_trust_and_spam_mass_match_dense_solutions(
     make_graph: MakeGraph,
     graph: tuple[int, Edges, list[float]],
     weighted: bool,
@@ -60,13 +60,13 @@ def test_trust_and_spam_mass_are_the_dense_solutions(
     assert found.trust is not None
     assert found.spam_mass is not None
     assert np.abs(found.trust - truth).sum() < 1e-11
-    # y[v] is at least (1 - damping) / n, so an error of y is that many times larger in a quotient
+    # y[v] >= (1 - damping) / n, so a quotient multiplies errors of y by the inverse
     assert np.abs(found.spam_mass - mass).max() < 1e-11 * n / (1 - damping) ** 2
     alone = pagerank(stored, options=RankOptions(damping=damping, dangling=dangling))
     assert np.abs(found.values - alone.values).sum() < 2e-8 / (1 - damping)
 
 
-def test_a_farm_has_no_trust_and_all_the_mass(make_graph: MakeGraph) -> None:
+def test_trust_of_link_farm_is_zero(make_graph: MakeGraph) -> None:
     found = pagerank(make_graph(GOOD + FARM), trust=["a"], good_fraction=0.2)
     assert found["target"] == pytest.approx((max(found.values), 0.0, 1.0))
     assert found.trust is not None
@@ -74,7 +74,7 @@ def test_a_farm_has_no_trust_and_all_the_mass(make_graph: MakeGraph) -> None:
     assert all(found[name][1] > 0 and found[name][2] < 0.8 for name in ("a", "b", "c", "end"))
 
 
-def test_all_nodes_trusted_are_the_ranks_and_their_mass_is_what_is_not_good(
+def test_trust_of_all_nodes_equals_ranks(
     make_graph: MakeGraph,
 ) -> None:
     graph = make_graph(GOOD + FARM)
@@ -85,7 +85,7 @@ def test_all_nodes_trusted_are_the_ranks_and_their_mass_is_what_is_not_good(
     np.testing.assert_allclose(found.spam_mass, 0.3)
 
 
-def test_removed_nodes_have_neither_trust_nor_mass(make_graph: MakeGraph) -> None:
+def test_trust_of_removed_nodes_is_zero(make_graph: MakeGraph) -> None:
     found = pagerank(make_graph(GOOD + FARM), trust=["a"], dangling="remove")
     assert found["end"] == (0, 0, 0)
     assert found["target"][2] == 1
@@ -102,20 +102,20 @@ def test_removed_nodes_have_neither_trust_nor_mass(make_graph: MakeGraph) -> Non
         ({"trust": ["a"], "good_fraction": 1.5}, UsageError, "good_fraction"),
     ],
 )
-def test_trust_of_no_use_is_refused(
+def test_trust_refuses_invalid_options(
     make_graph: MakeGraph, options: dict[str, object], error: type[Exception], message: str
 ) -> None:
     with pytest.raises(error, match=message):
         pagerank(make_graph(GOOD + FARM), **options)
 
 
-def test_trust_is_in_the_memory_that_is_planned(make_graph: MakeGraph) -> None:
+def test_plan_ranks_counts_trust(make_graph: MakeGraph) -> None:
     graph = make_graph(GOOD + FARM)
-    enough = plan_ranks(graph, 1 << 30).memory
-    assert plan_ranks(graph, 1 << 30, trust=True).memory == enough + 24 * graph.nodes
+    memory = plan_ranks(graph, 1 << 30).memory
+    assert plan_ranks(graph, 1 << 30, trust=True).memory == memory + 24 * graph.nodes
 
 
-def test_the_command_line_shows_and_writes_trust(
+def test_rank_trust_prints_and_writes_trust(
     make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     graph = make_graph(GOOD + FARM)
@@ -135,5 +135,5 @@ def test_the_command_line_shows_and_writes_trust(
     top = capsys.readouterr().out.splitlines()
     assert top[0].split() == ["place", "rank", "trust", "spam", "mass", "node"]
     assert top[2].split()[2:] == ["0.000e+00", "1.000", "target"]
-    for more in (["--toward", "a"], ["--score", "hubs"]):
-        assert main([*command, *more]) == 2
+    for extra in (["--toward", "a"], ["--score", "hubs"]):
+        assert main([*command, *extra]) == 2

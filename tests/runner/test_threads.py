@@ -1,4 +1,4 @@
-"""Results in order, and what becomes of iterators that are left alone."""
+"""``in_order``: results in order, errors, and abandoned iterators."""
 
 import itertools
 import subprocess
@@ -17,21 +17,21 @@ T = TypeVar("T")
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ThreadClock:
-    """How long items take."""
+    """A clock that items advance."""
     found = ThreadClock()
     monkeypatch.setattr(threads, "time", found)
     return found
 
 
 LONG, SHORT = 1e-2, 1e-5
-"""Seconds that are worth a thread, and that are not."""
+"""Seconds that are worth a thread, or not."""
 
 
-def test_results_come_in_the_order_of_the_items(clock: ThreadClock) -> None:
+def test_in_order_keeps_item_order(clock: ThreadClock) -> None:
     done = [threading.Event() for _ in range(51)]
 
     def backwards(item: int) -> int:
-        """Of two items that are under way the later one ends first."""
+        """Of two running items, the later one ends first."""
         if item % 2 == 0:
             assert done[item + 1].wait(LIMIT)
         clock.sleep(LONG)
@@ -43,7 +43,7 @@ def test_results_come_in_the_order_of_the_items(clock: ThreadClock) -> None:
     assert list(in_order([backwards] * 3, [])) == []
 
 
-def test_an_error_comes_out_in_its_place_and_the_rest_is_dropped() -> None:
+def test_in_order_raises_error_in_place() -> None:
     done: list[int] = []
 
     def work(item: int) -> int:
@@ -59,32 +59,34 @@ def test_an_error_comes_out_in_its_place_and_the_rest_is_dropped() -> None:
     assert len(done) < 10
 
 
-def test_closing_waits_for_what_is_at_work() -> None:
-    begun, closing, done = threading.Event(), threading.Event(), list[int]()
+def test_in_order_close_waits_for_running_items() -> None:
+    started, closing, done = threading.Event(), threading.Event(), list[int]()
 
     def work(item: int) -> int:
         if item:
-            begun.set()
+            started.set()
             assert closing.wait(LIMIT)
         done.append(item)
         return item
 
     results = in_order([work] * 2, range(100))
     assert next(results) == 0
-    assert begun.wait(LIMIT)
+    assert started.wait(LIMIT)
     closer = threading.Thread(target=results.close)  # type: ignore[attr-defined]
     closer.start()
     assert closer.is_alive()
-    at_work = len(done)
+    finished = len(done)
     closing.set()
     closer.join()
-    assert at_work == 1
+    assert finished == 1
     assert sorted(done)[:2] == [0, 1]
-    assert len(done) <= 3  # what waited was dropped
+    assert len(done) <= 3  # waiting items were dropped
 
 
-def where(items: Iterable[T], each: Callable[[T], object], pace: Pace | None = None) -> list[int]:
-    """The thread that did each item."""
+def thread_ids(
+    items: Iterable[T], each: Callable[[T], object], pace: Pace | None = None
+) -> list[int]:
+    """The thread that ran each item."""
 
     def work(item: T) -> int:
         each(item)
@@ -93,34 +95,34 @@ def where(items: Iterable[T], each: Callable[[T], object], pace: Pace | None = N
     return list(in_order([work] * 3, items, pace))
 
 
-def test_items_that_are_quick_are_done_here(clock: ThreadClock) -> None:
-    """Passing the interpreter's lock to and fro for them took ten times as long."""
-    here = threading.get_ident()
-    assert where([LONG], clock.sleep) == [here]  # one alone, however long it takes
+def test_in_order_runs_quick_items_in_caller(clock: ThreadClock) -> None:
+    """Regression: passing the GIL back and forth took ten times as long."""
+    caller = threading.get_ident()
+    assert thread_ids([LONG], clock.sleep) == [caller]  # a single item, however long
     pace = Pace()
-    done = where([SHORT] * 10_000, clock.sleep, pace)
-    assert done[0] != here
-    assert done.count(here) > 5_000
-    assert where([SHORT] * 100, clock.sleep, pace) == [here] * 100  # it knows
+    used = thread_ids([SHORT] * 10_000, clock.sleep, pace)
+    assert used[0] != caller
+    assert used.count(caller) > 5_000
+    assert thread_ids([SHORT] * 100, clock.sleep, pace) == [caller] * 100  # known from the pace
 
 
-def test_items_that_are_long_are_done_by_threads(clock: ThreadClock) -> None:
-    """All of them, in a row; and again when some come behind quick ones."""
+def test_in_order_runs_long_items_in_threads(clock: ThreadClock) -> None:
+    """All of them in a row; and also those after quick ones."""
     both, calls = threading.Barrier(2), itertools.count()
 
     def together(seconds: float) -> None:
-        if next(calls) < 2:  # so that each thread has one, whichever is faster
+        if next(calls) < 2:  # each thread gets one, whichever is faster
             both.wait(LIMIT)
         clock.sleep(seconds)
 
-    done = where([LONG] * 40, together)
-    assert threading.get_ident() not in done
-    assert len({*done}) > 1
-    done = where([SHORT] * 200 + [LONG] * 100, clock.sleep)
-    assert done[-90:].count(threading.get_ident()) == 0
+    used = thread_ids([LONG] * 40, together)
+    assert threading.get_ident() not in used
+    assert len({*used}) > 1
+    used = thread_ids([SHORT] * 200 + [LONG] * 100, clock.sleep)
+    assert used[-90:].count(threading.get_ident()) == 0
 
 
-LEFT_ALONE = """
+ABANDONED = """
 import gc, threading
 from cocite.cluster import in_order
 
@@ -153,15 +155,15 @@ for _ in range(20):
     list(in_order([abs] * 2, range(4)))
 print("done")
 """
-"""Iterators that only the collector can end, which runs where it can do the most harm: whenever
-one of the locks of ``threading`` is held. An iterator that joins its threads takes them itself.
+"""Iterators that only the garbage collector ends, which runs at the worst moment: while a lock of
+``threading`` is held. An iterator that joins its threads needs these locks itself.
 """
 
 
 @pytest.mark.process
-def test_an_iterator_left_alone_does_not_stop_the_collector() -> None:
-    """It may be collected while a thread is being started, inside the locks of ``threading``."""
-    found = subprocess.run(
-        [sys.executable, "-c", LEFT_ALONE], capture_output=True, text=True, timeout=60, check=True
+def test_in_order_abandoned_iterator_never_blocks_collector() -> None:
+    """It may be collected while a thread starts, inside the locks of ``threading``."""
+    result = subprocess.run(
+        [sys.executable, "-c", ABANDONED], capture_output=True, text=True, timeout=60, check=True
     )
-    assert found.stdout == "done\n"
+    assert result.stdout == "done\n"

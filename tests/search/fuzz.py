@@ -1,11 +1,10 @@
-"""Asks stores whose files are damaged, again and again; run as a process of its own.
+"""Query stores with damaged files, again and again; run as a separate process.
 
     python -m tests.search.fuzz SEED COUNT STORE...
 
-Each time a bit, a word or a third of one file of a store is changed, all questions are asked, and
-what stood there is put back. A question is answered, or is Damaged; whatever else happens is
-printed, and ends the process, if that does not end by itself. COUNT is how often that is done for
-each store; with 0 every bit of ``names.blocks`` is turned round, one at a time.
+Each round changes a bit, a word or a third of one file of a store, runs all queries, and restores
+the file. A query must succeed or raise Damaged; anything else is printed and ends the process.
+COUNT is the number of rounds per store; with 0, every bit of ``names.blocks`` is flipped in turn.
 """
 
 import json
@@ -26,33 +25,33 @@ from cocite.search.results import RelatedDocument, SimilarityDocument, WhyDocume
 from cocite.storage import kind_of
 
 Change = tuple[str, int, bytes]
-"""The file, the byte at which it changes, and what stands there then."""
+"""The file, the offset of the change, and the new bytes."""
 INTEGERS = 0, 1, 2**31, 2**32 - 2, 2**32 - 1, 2**63, 2**63 - 1, 2**64 - 1
 FLOATS = 0x7F800000, 0xFF800000, 0x7FC00000, 0x7FF << 52, 0xFFF << 52, 0x7FF8 << 48
-"""Infinities and what is no number, of both widths."""
+"""Infinities and NaNs, of both widths."""
 
 
 def main(seed: int, count: int, stores: list[Path]) -> None:
-    chance = random.Random(seed)
+    rng = random.Random(seed)
     for store in stores:
-        names = list(opened(store).nodes)
+        names = list(open_index(store).nodes)
         outcomes = {"answered": 0, "damaged": 0}
-        for name, at, content in changes(store, count, chance):
-            print(f"{store.name} {name} at {at}: {content.hex()}", end=" ", flush=True)
+        for name, offset, content in changes(store, count, rng):
+            print(f"{store.name} {name} at {offset}: {content.hex()}", end=" ", flush=True)
             with (store / name).open("r+b") as file:
-                file.seek(at)
+                file.seek(offset)
                 before = file.read(len(content))
-                file.seek(at)
+                file.seek(offset)
                 file.write(content)
                 file.flush()
-                ask_all(store, chance.sample(names, 2), outcomes)
-                file.seek(at)
+                query_all(store, rng.sample(names, 2), outcomes)
+                file.seek(offset)
                 file.write(before)
             print("ok", flush=True)
         print(json.dumps({"store": store.name, **outcomes}), flush=True)
 
 
-def changes(store: Path, count: int, chance: random.Random) -> Iterator[Change]:
+def changes(store: Path, count: int, rng: random.Random) -> Iterator[Change]:
     if not count:
         content = (store / "names.blocks").read_bytes()
         for bit in range(8 * len(content)):
@@ -61,46 +60,46 @@ def changes(store: Path, count: int, chance: random.Random) -> Iterator[Change]:
     files = {file.name: file.stat().st_size for file in sorted(store.iterdir())}
     files = {name: size for name, size in files.items() if size and name != "manifest.json"}
     for _ in range(count):
-        name = chance.choice(sorted(files))
+        name = rng.choice(sorted(files))
         content = (store / name).read_bytes()
-        at = chance.randrange(len(content))
-        if chance.random() < 0.5:
-            yield name, at, bytes([content[at] ^ 1 << chance.randrange(8)])
+        offset = rng.randrange(len(content))
+        if rng.random() < 0.5:
+            yield name, offset, bytes([content[offset] ^ 1 << rng.randrange(8)])
             continue
-        width = chance.choice((4, 8))
-        if chance.random() < 0.3:  # many places at once
-            long = -(-len(content) // 3)
-            each = chance.choice((b"\0", b"\1\0\0\0", b"\x11", b"\xff", chance.randbytes(long)))
-            yield name, at, (each * long)[: min(long, len(content) - at)]
+        width = rng.choice((4, 8))
+        if rng.random() < 0.3:  # many bytes at once
+            length = -(-len(content) // 3)
+            pattern = rng.choice((b"\0", b"\1\0\0\0", b"\x11", b"\xff", rng.randbytes(length)))
+            yield name, offset, (pattern * length)[: min(length, len(content) - offset)]
             continue
-        at = at // width * width
-        value = chance.choice((*INTEGERS, *FLOATS, len(content)))
-        whole = (value % 2 ** (8 * width)).to_bytes(width, "little")
-        yield name, at, whole[: len(content) - at]
+        offset = offset // width * width
+        value = rng.choice((*INTEGERS, *FLOATS, len(content)))
+        encoded = (value % 2 ** (8 * width)).to_bytes(width, "little")
+        yield name, offset, encoded[: len(content) - offset]
 
 
-def opened(store: Path) -> Index:
+def open_index(store: Path) -> Index:
     if kind_of(store) == "index":
         return cocite.open(store, verify=False)
     graph = cocite.Graph.open(store, verify=False)
     return cocite.build(graph, measure="simrank", samples=5, length=3, unweighted=True)
 
 
-def ask_all(store: Path, names: list[str], outcomes: dict[str, int]) -> None:
+def query_all(store: Path, names: list[str], outcomes: dict[str, int]) -> None:
     try:
-        index = opened(store)
+        index = open_index(store)
     except Damaged:
         outcomes["damaged"] += 1
         return
-    for question in (*QUESTIONS, *([] if kind_of(store) == "graph" else INNER)):
+    for query in (*QUERIES, *([] if kind_of(store) == "graph" else INTERNAL_QUERIES)):
         try:
-            answer = question(index, *names)
+            answer = query(index, *names)
             json.dumps(answer, allow_nan=False)
             outcomes["answered"] += 1
         except Damaged:
             outcomes["damaged"] += 1
         except cocite.UnknownNode:
-            outcomes["damaged"] += 1  # of a name that is no longer there
+            outcomes["damaged"] += 1  # a name that is gone
         except NotAStore:
             raise
         except UsageError as error:
@@ -108,8 +107,8 @@ def ask_all(store: Path, names: list[str], outcomes: dict[str, int]) -> None:
                 raise
 
 
-def carried(index: Index, a: str, b: str) -> None:
-    """Every sample that could be carried over to another graph, where every other node is gone."""
+def carry_samples(index: Index, a: str, b: str) -> None:
+    """Carry over all samples to a graph without every other node."""
     nodes = index.stored.nodes
     ids = np.full(nodes, 2**32 - 1, np.uint32)
     ids[::2] = np.arange(-(-nodes // 2))
@@ -124,16 +123,16 @@ def carried(index: Index, a: str, b: str) -> None:
                         raise part.damaged(shard.first) from None
 
 
-def together(index: Index, a: str, b: str) -> None:
-    """The kernel of batches."""
-    everybody = np.arange(index.stored.nodes, dtype=np.uint32)
+def carry_batch(index: Index, a: str, b: str) -> None:
+    """Run the batch kernel."""
+    nodes = np.arange(index.stored.nodes, dtype=np.uint32)
     for reader in index.scorer.readers:
         if isinstance(reader, TreeReader):
-            own = reader.part.ask_settings(index.stored.measure.ask_settings({}))
-            reader._carry(everybody, 3, 1.0, own)
+            settings = reader.part.ask_settings(index.stored.measure.ask_settings({}))
+            reader._carry(nodes, 3, 1.0, settings)
 
 
-QUESTIONS: list[Callable[[Index, str, str], Any]] = [
+QUERIES: list[Callable[[Index, str, str], Any]] = [
     lambda index, a, b: RelatedDocument.of(index, a, 5).to_json(),
     lambda index, a, b: SimilarityDocument.of(index, a, b).to_json(),
     lambda index, a, b: SimilarityDocument.of(index, a, a).to_json(),
@@ -145,7 +144,7 @@ QUESTIONS: list[Callable[[Index, str, str], Any]] = [
     lambda index, a, b: index.nodes.suggest(b + "x"),
     lambda index, a, b: [index.nodes.id(name) for name in (a, b)],
 ]
-INNER: list[Callable[[Index, str, str], Any]] = [carried, together]
+INTERNAL_QUERIES: list[Callable[[Index, str, str], Any]] = [carry_samples, carry_batch]
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Batches: what ``related`` says, node by node, whatever the threads, pieces and interruptions."""
+"""Batches equal ``related`` for each node, whatever the threads, pieces and interruptions."""
 
 import csv
 import errno
@@ -25,21 +25,21 @@ from tests.conftest import MakeGraph
 
 @pytest.fixture(scope="module")
 def index(module_graph: MakeGraph) -> Index:
-    """400 pages in sites of 20 that link to each other, a hub, 10 pages without links."""
+    """400 pages in linked sites of 20 pages, a hub, and 10 pages without links."""
     rng = np.random.default_rng(3)
     site = rng.integers(0, 400, (2500, 1)) // 20 * 20
     edges = [tuple(pair) for pair in (site + rng.integers(0, 20, (2500, 2))).tolist()]
     edges += [(7, v) for v in range(0, 400, 3)] + [(v, 8) for v in range(0, 400, 7)]
-    named = [f"http://site{a // 20}.org/page {a}" for a in range(400)]
-    links = [(named[a], named[b]) for a, b in edges]
+    names = [f"http://site{a // 20}.org/page {a}" for a in range(400)]
+    links = [(names[a], names[b]) for a, b in edges]
     graph = module_graph(links, [f"alone {i}" for i in range(10)])
     return cocite.build(graph, samples=23, seed=5, shard=7, measure="psimrank")
 
 
-def by_asking(
+def related_rows(
     index: Index, k: int = 20, nodes: Iterable[str] | None = None, **options: Any
 ) -> list[tuple[Any, ...]]:
-    """The rows that a batch must have."""
+    """The rows that a batch must write."""
     return [
         (node, rank, hit.node, hit.score, hit.stderr)
         for node in nodes or index.nodes
@@ -48,13 +48,13 @@ def by_asking(
 
 
 def read(path: Path) -> list[tuple[Any, ...]]:
-    """All rows of a file, in their order."""
+    """All rows of a file, in order."""
     return duckdb.execute(f"SELECT * FROM '{path}'").fetchall()
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Pieces of 16 nodes, output pieces of 3."""
+    """Use pieces of 16 nodes, and output pieces of 3."""
     monkeypatch.setattr(pieces, "_MOST", 16)
     monkeypatch.setattr(pieces, "_LEAST", 16)
     monkeypatch.setattr(batches, "_OUT_ROWS", 60)
@@ -63,10 +63,10 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def interrupted(
     index: Index, output: Path, stage: str = "relating", least: int = 1, **options: Any
 ) -> list[str]:
-    """Leave an unfinished batch, stopped in a stage when so much is done; return the notes."""
+    """Stop a batch in a stage when ``least`` is done; return the notes of the exception."""
 
-    def stop(now: str, done: int, total: int) -> None:
-        if now == stage and done >= least:
+    def stop(current: str, done: int, total: int) -> None:
+        if current == stage and done >= least:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt) as stopped:
@@ -74,14 +74,14 @@ def interrupted(
     return getattr(stopped.value, "__notes__", [])
 
 
-# -- what it says -------------------------------------------------------------------------
+# -- rows --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("k", [1, 3, 20, 10**6])
-def test_rows_are_what_related_says(index: Index, tmp_path: Path, k: int) -> None:
+def test_related_all_rows_equal_related(index: Index, tmp_path: Path, k: int) -> None:
     report = related_all(index, tmp_path / "all.parquet", k)
     rows = read(tmp_path / "all.parquet")
-    assert rows == by_asking(index, k)
+    assert rows == related_rows(index, k)
     assert (report.nodes, report.rows) == (len(index.nodes), len(rows))
     assert len(rows) >= 390
 
@@ -103,55 +103,57 @@ def test_rows_are_what_related_says(index: Index, tmp_path: Path, k: int) -> Non
         {"order": "score*pagerank", "candidates": 9, "prefix": "http"},
     ],
 )
-def test_options_equal_related(index: Index, tmp_path: Path, options: dict[str, Any]) -> None:
+def test_related_all_options_equal_related(
+    index: Index, tmp_path: Path, options: dict[str, Any]
+) -> None:
     related_all(index, tmp_path / "all.parquet", 7, **options)
-    assert read(tmp_path / "all.parquet") == by_asking(index, 7, **options)
+    assert read(tmp_path / "all.parquet") == related_rows(index, 7, **options)
 
 
-def test_pages_of_other_sites_and_ranks_of_a_file(index: Index, tmp_path: Path) -> None:
+def test_related_all_accepts_site_filter_and_rank_file(index: Index, tmp_path: Path) -> None:
     sites = [name for name in index.nodes if name.startswith("http")]
     related_all(index, tmp_path / "all.parquet", 7, nodes=sites, exclude_same_site=True)
-    rows = by_asking(index, 7, exclude_same_site=True, nodes=sites)
+    rows = related_rows(index, 7, exclude_same_site=True, nodes=sites)
     assert read(tmp_path / "all.parquet") == rows
     assert len(rows) > 1000
     with pytest.raises(UsageError, match="'alone 0' is not a URL"):
         related_all(index, tmp_path / "x.parquet", 7, exclude_same_site=True)
     np.save(tmp_path / "ranks.npy", np.random.default_rng(0).random(len(index.nodes)))
-    by: dict[str, Any] = {"order": "pagerank", "ranks": tmp_path / "ranks.npy"}
-    related_all(index, tmp_path / "by.parquet", 7, **by)
-    assert read(tmp_path / "by.parquet") == by_asking(index, 7, **by)
+    options: dict[str, Any] = {"order": "pagerank", "ranks": tmp_path / "ranks.npy"}
+    related_all(index, tmp_path / "by.parquet", 7, **options)
+    assert read(tmp_path / "by.parquet") == related_rows(index, 7, **options)
 
 
-def test_ids_are_numbers(index: Index, tmp_path: Path) -> None:
+def test_related_all_ids_writes_numbers(index: Index, tmp_path: Path) -> None:
     related_all(index, tmp_path / "all.parquet", 4, ids=True)
-    named = index.nodes.names(np.arange(len(index.nodes)))
+    names = index.nodes.names(np.arange(len(index.nodes)))
     rows = read(tmp_path / "all.parquet")
-    assert [(named[a], r, named[b], s, e) for a, r, b, s, e in rows] == by_asking(index, 4)
+    assert [(names[a], r, names[b], s, e) for a, r, b, s, e in rows] == related_rows(index, 4)
 
 
-def test_csv_and_tsv_hold_the_same_rows(index: Index, tmp_path: Path) -> None:
+def test_related_all_writes_csv_and_tsv(index: Index, tmp_path: Path) -> None:
     for ending, delimiter in ((".csv", ","), (".tsv", "\t")):
         path = tmp_path / f"all{ending}"
         related_all(index, path, 3)
         with path.open(newline="") as file:
-            titles, *rows = csv.reader(file, delimiter=delimiter)
-        assert titles == ["node", "rank", "related", "score", "stderr"]
+            header, *rows = csv.reader(file, delimiter=delimiter)
+        assert header == ["node", "rank", "related", "score", "stderr"]
         found = [(a, int(r), b, float(s), float(e)) for a, r, b, s, e in rows]
-        assert found == by_asking(index, 3)
+        assert found == related_rows(index, 3)
 
 
-def test_some_nodes_in_their_order_each_once(index: Index, tmp_path: Path) -> None:
+def test_related_all_nodes_keeps_order_without_repeats(index: Index, tmp_path: Path) -> None:
     names = list(index.nodes)
-    asked = [names[i] for i in (300, 22, 17, 22, 305)]
-    report = index.related_all(tmp_path / "some.parquet", 3, nodes=asked)
+    nodes = [names[i] for i in (300, 22, 17, 22, 305)]
+    report = index.related_all(tmp_path / "some.parquet", 3, nodes=nodes)
     rows = read(tmp_path / "some.parquet")
     assert list(dict.fromkeys(row[0] for row in rows)) == [names[i] for i in (300, 22, 17, 305)]
-    every = by_asking(index, 3)
-    assert sorted(rows) == sorted(row for row in every if row[0] in asked)
+    all_rows = related_rows(index, 3)
+    assert sorted(rows) == sorted(row for row in all_rows if row[0] in nodes)
     assert report.nodes == 4
 
 
-def test_no_nodes_are_no_rows(index: Index, tmp_path: Path) -> None:
+def test_related_all_empty_nodes_writes_no_rows(index: Index, tmp_path: Path) -> None:
     assert index.related_all(tmp_path / "none.parquet", nodes=[]).rows == 0
     assert read(tmp_path / "none.parquet") == []
     assert os.listdir(tmp_path) == ["none.parquet"]
@@ -161,7 +163,7 @@ def test_no_nodes_are_no_rows(index: Index, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ending", [".parquet", ".csv"])
-def test_threads_and_pieces_change_no_byte(
+def test_related_all_ignores_threads_and_piece_size(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
 ) -> None:
     related_all(index, tmp_path / f"one{ending}", threads=1)
@@ -177,24 +179,24 @@ def test_threads_and_pieces_change_no_byte(
 
 @pytest.mark.usefixtures("small")
 @pytest.mark.parametrize("after", [0, 1, 16, 200, 409])
-def test_interrupted_batch_resumes_to_bytes(index: Index, tmp_path: Path, after: int) -> None:
+def test_related_all_resumes_to_identical_bytes(index: Index, tmp_path: Path, after: int) -> None:
     related_all(index, tmp_path / "whole.parquet", 5, threads=2)
-    kept = -(-after // 16) * 16
+    saved = -(-after // 16) * 16
     assert interrupted(index, tmp_path / "x.parquet", least=after, k=5) == [
-        f"the hits of {min(kept, len(index.nodes))} of {len(index.nodes)} nodes are saved in "
+        f"the hits of {min(saved, len(index.nodes))} of {len(index.nodes)} nodes are saved in "
         f"{tmp_path / 'x.parquet.building'}: repeat the command to continue"
     ]
     assert not (tmp_path / "x.parquet").exists()
     calls: list[tuple[str, int, int]] = []
     report = related_all(index, tmp_path / "x.parquet", 5, progress=lambda *c: calls.append(c))
-    assert calls[0] == ("relating", min(kept, len(index.nodes)), len(index.nodes))
+    assert calls[0] == ("relating", min(saved, len(index.nodes)), len(index.nodes))
     assert calls[-1] == ("writing", report.rows, report.rows)
-    assert report.nodes == max(0, len(index.nodes) - kept)
+    assert report.nodes == max(0, len(index.nodes) - saved)
     assert (tmp_path / "x.parquet").read_bytes() == (tmp_path / "whole.parquet").read_bytes()
     assert sorted(os.listdir(tmp_path)) == ["whole.parquet", "x.parquet"]
 
 
-def test_an_interruption_while_writing_keeps_all_hits(index: Index, tmp_path: Path) -> None:
+def test_related_all_keeps_hits_when_writing_is_interrupted(index: Index, tmp_path: Path) -> None:
     related_all(index, tmp_path / "whole.csv", 5)
     interrupted(index, tmp_path / "x.csv", "writing", k=5)
     assert related_all(index, tmp_path / "x.csv", 5).nodes == 0
@@ -202,21 +204,21 @@ def test_an_interruption_while_writing_keeps_all_hits(index: Index, tmp_path: Pa
 
 
 @pytest.mark.usefixtures("small")
-def test_a_piece_whose_bytes_rotted_is_made_again(index: Index, tmp_path: Path) -> None:
+def test_batch_recomputes_damaged_piece(index: Index, tmp_path: Path) -> None:
     output = tmp_path / "x.csv"
     interrupted(index, output, least=100, k=5)
-    pieces = tmp_path / "x.csv.building" / "pieces"
-    content = bytearray(pieces.read_bytes())
+    journal = tmp_path / "x.csv.building" / "pieces"
+    content = bytearray(journal.read_bytes())
     content[len(content) // 2] ^= 1
-    pieces.write_bytes(content)
-    with Batch(index, output, 5) as work:
-        assert 0 < work.done < 100
-        work.run()
+    journal.write_bytes(content)
+    with Batch(index, output, 5) as batch:
+        assert 0 < batch.done < 100
+        batch.run()
     related_all(index, tmp_path / "whole.csv", 5)
     assert output.read_bytes() == (tmp_path / "whole.csv").read_bytes()
 
 
-# -- what is refused ----------------------------------------------------------------------
+# -- errors ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -232,7 +234,9 @@ def test_a_piece_whose_bytes_rotted_is_made_again(index: Index, tmp_path: Path) 
         ({"order": "pagerank"}, "order: .*"),
     ],
 )
-def test_other_options(index: Index, tmp_path: Path, options: dict[str, Any], what: str) -> None:
+def test_related_all_resume_rejects_other_options(
+    index: Index, tmp_path: Path, options: dict[str, Any], what: str
+) -> None:
     output = tmp_path / "x.parquet"
     interrupted(index, output)
     message = rf"unfinished batch with other settings: {what}\. .*--no-resume"
@@ -242,14 +246,14 @@ def test_other_options(index: Index, tmp_path: Path, options: dict[str, Any], wh
     assert os.listdir(tmp_path) == ["x.parquet"]
 
 
-def test_first_samples_are_another_index(index: Index, tmp_path: Path) -> None:
-    """Though its files, and the digests of these, are the same."""
+def test_related_all_resume_rejects_other_samples(index: Index, tmp_path: Path) -> None:
+    """Even though the files and their digests are the same."""
     interrupted(index, tmp_path / "x.csv")
     with pytest.raises(UsageError, match=r"other settings: samples: \d+, here 3\."):
         related_all(index.with_samples(3), tmp_path / "x.csv")
 
 
-def test_names_or_ids_is_decided_when_writing(index: Index, tmp_path: Path) -> None:
+def test_related_all_resume_allows_other_ids_option(index: Index, tmp_path: Path) -> None:
     interrupted(index, tmp_path / "x.parquet")
     related_all(index, tmp_path / "x.parquet", ids=True)
     related_all(index, tmp_path / "y.parquet", ids=True)
@@ -267,7 +271,7 @@ def test_names_or_ids_is_decided_when_writing(index: Index, tmp_path: Path) -> N
         ({"nodes": ["alone 1", "alone 77"]}, "no node is named 'alone 77'"),
     ],
 )
-def test_a_wrong_option_is_told_before_any_work(
+def test_related_all_rejects_invalid_options_first(
     index: Index, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message) as refused:
@@ -276,7 +280,7 @@ def test_a_wrong_option_is_told_before_any_work(
     assert os.listdir(tmp_path) == []
 
 
-def test_an_output_that_exists_stays_unless_told_otherwise(index: Index, tmp_path: Path) -> None:
+def test_related_all_overwrites_only_on_request(index: Index, tmp_path: Path) -> None:
     output = tmp_path / "x.csv"
     output.write_text("mine")
     with pytest.raises(OutputExists, match="Choose another output, or pass --overwrite"):
@@ -289,7 +293,7 @@ def test_an_output_that_exists_stays_unless_told_otherwise(index: Index, tmp_pat
         related_all(index, tmp_path / "x.npy")
 
 
-def test_a_directory_is_not_replaced_by_a_file(index: Index, tmp_path: Path) -> None:
+def test_related_all_never_replaces_directory(index: Index, tmp_path: Path) -> None:
     (tmp_path / "x.csv").mkdir()
     with pytest.raises(OutputExists, match=r"x\.csv is a directory\. Choose a file in it"):
         related_all(index, tmp_path / "x.csv", overwrite=True)
@@ -297,9 +301,11 @@ def test_a_directory_is_not_replaced_by_a_file(index: Index, tmp_path: Path) -> 
 
 
 @pytest.mark.usefixtures("small")
-def test_full_disk_in_batch(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batch_resumes_after_full_disk(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Full:
-        """A file that takes no more."""
+        """A file on a full disk."""
 
         def __init__(self, file: Any) -> None:
             self.name = file.name
@@ -307,49 +313,49 @@ def test_full_disk_in_batch(index: Index, tmp_path: Path, monkeypatch: pytest.Mo
         def write(self, data: Any) -> int:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    real, left = disk.write, 9
+    original, writes_left = disk.write, 9
 
     def write(file: Any, data: Any) -> None:
-        nonlocal left
-        left -= 1
-        real(file if left > 0 else Full(file), data)  # type: ignore[arg-type]
+        nonlocal writes_left
+        writes_left -= 1
+        original(file if writes_left > 0 else Full(file), data)  # type: ignore[arg-type]
 
     monkeypatch.setattr(disk, "write", write)
     message = "Free some space or choose another output, and run the"
     with pytest.raises(ResourceError, match=message):
         related_all(index, tmp_path / "x.csv", 5)
-    monkeypatch.setattr(disk, "write", real)
-    with Batch(index, tmp_path / "x.csv", 5) as work:
-        assert work.done == 3 * 16
-        work.run()
+    monkeypatch.setattr(disk, "write", original)
+    with Batch(index, tmp_path / "x.csv", 5) as batch:
+        assert batch.done == 3 * 16
+        batch.run()
     assert read(tmp_path / "x.csv")
 
 
-# -- refined ------------------------------------------------------------------------------
+# -- refinement --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("measure", ["simrank", "psimrank"])
-def test_refined_rows_are_what_refined_questions_say(
+def test_related_all_refine_equals_related(
     index: Index, tmp_path: Path, small: None, monkeypatch: pytest.MonkeyPatch, measure: str
 ) -> None:
-    """Whatever the threads and pieces; what a batch of the other kind left is not gone on with."""
+    """With any threads and pieces; an unrefined batch cannot be resumed as a refined one."""
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 64)
     graph = find_graph(index.stored)
-    found = cocite.build(graph, measure=measure, samples=8, length=4)
-    nodes = list(found.nodes)[::8]
-    related_all(found, tmp_path / "a.csv", 5, nodes=nodes, refine=True, threads=1)
-    related_all(found, tmp_path / "b.csv", 5, nodes=nodes, target_error=0.001, threads=2)
+    estimated = cocite.build(graph, measure=measure, samples=8, length=4)
+    nodes = list(estimated.nodes)[::8]
+    related_all(estimated, tmp_path / "a.csv", 5, nodes=nodes, refine=True, threads=1)
+    related_all(estimated, tmp_path / "b.csv", 5, nodes=nodes, target_error=0.001, threads=2)
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
-    related_all(found, tmp_path / "a.parquet", 5, nodes=nodes, refine=True)
+    related_all(estimated, tmp_path / "a.parquet", 5, nodes=nodes, refine=True)
     assert read(tmp_path / "a.parquet") == [
         (node, rank, *hit)
         for node in nodes
-        for rank, hit in enumerate(found.related(node, 5, refine=True), 1)
+        for rank, hit in enumerate(estimated.related(node, 5, refine=True), 1)
     ]
     with pytest.raises(UsageError, match="target_error is 7"):
-        related_all(found, tmp_path / "c.csv", target_error=7)
-    with Batch(found, tmp_path / "d.csv", 5), pytest.raises(Busy):
-        Batch(found, tmp_path / "d.csv", 5).__enter__()
-    interrupted(found, tmp_path / "d.csv", k=5)
+        related_all(estimated, tmp_path / "c.csv", target_error=7)
+    with Batch(estimated, tmp_path / "d.csv", 5), pytest.raises(Busy):
+        Batch(estimated, tmp_path / "d.csv", 5).__enter__()
+    interrupted(estimated, tmp_path / "d.csv", k=5)
     with pytest.raises(UsageError, match=r"settings: target error: none, here 0\.001"):
-        related_all(found, tmp_path / "d.csv", 5, refine=True)
+        related_all(estimated, tmp_path / "d.csv", 5, refine=True)

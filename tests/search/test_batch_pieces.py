@@ -1,4 +1,4 @@
-"""Pieces of a batch: cut by the clock, kept in any order, and what they foretell of the others."""
+"""Pieces of a batch: cut by time, stored in any order, and extrapolated to the whole batch."""
 
 import json
 import os
@@ -29,31 +29,33 @@ from tests.conftest import MakeGraph
 
 
 def hits_of(node: int) -> BatchHits:
-    """Node i has i % 3 hits, whose ids and numbers tell whose they are."""
+    """Give node i i % 3 hits, whose ids and numbers identify the node."""
     ids = np.full(node % 3, node, np.uint32)
     return BatchHits(ids, np.column_stack((ids / 7, ids / 11)))
 
 
 @given(ends=st.lists(st.integers(1, 59), max_size=6))
-def test_rows_of_any_piece(tmp_path_factory: pytest.TempPathFactory, ends: list[int]) -> None:
+def test_piece_record_restores_rows_in_any_order(
+    tmp_path_factory: pytest.TempPathFactory, ends: list[int]
+) -> None:
     path = tmp_path_factory.mktemp("pieces") / "pieces"
     cuts = sorted({0, 60, *ends})
     runs = [range(a, b) for a, b in pairwise(cuts)]
     rng = np.random.default_rng(len(ends))
     rng.shuffle(runs)
     half = len(runs) // 2
-    with PieceRecord(path, 60, 5) as kept:
+    with PieceRecord(path, 60, 5) as record:
         for run in runs[:half]:
-            kept.add(piece_of(run, hits_of, Event()))
-        missing = kept.missing
-    covered = {place for run in runs[:half] for place in run}
-    assert {place for run in missing for place in run} == set(range(60)) - covered
-    with PieceRecord(path, 60, 5) as kept:
-        assert (kept.done, kept.missing) == (len(covered), missing)
+            record.add(piece_of(run, hits_of, Event()))
+        missing = record.missing
+    done = {node for run in runs[:half] for node in run}
+    assert {node for run in missing for node in run} == set(range(60)) - done
+    with PieceRecord(path, 60, 5) as record:
+        assert (record.done, record.missing) == (len(done), missing)
         for run in missing:
-            kept.add(piece_of(run, hits_of, Event()))
-        assert (kept.done, kept.missing) == (60, [])
-        rows = kept.rows()
+            record.add(piece_of(run, hits_of, Event()))
+        assert (record.done, record.missing) == (60, [])
+        rows = record.rows()
     for node in range(60):
         counts, found = rows.of(slice(node, node + 1))
         assert counts.tolist() == [node % 3]
@@ -84,8 +86,8 @@ cocite.open(sys.argv[1]).related_all(sys.argv[2], 5, threads=1)
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_finished_pieces_survive_a_slow_one(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """Killed after some seconds, of what would be pieces of thousands of slow questions."""
+def test_batch_keeps_finished_pieces_when_killed(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """Each query takes a second, so pieces are small; the process is killed in mid-batch."""
     rng = np.random.default_rng(1)
     graph = make_graph(rng.integers(0, 3000, (9000, 2)).tolist())
     index = cocite.build(graph, tmp_path / "i", samples=5, measure="psimrank")
@@ -103,7 +105,7 @@ def test_finished_pieces_survive_a_slow_one(make_graph: MakeGraph, tmp_path: Pat
 
 @pytest.fixture(scope="module")
 def index(module_graph: MakeGraph) -> Index:
-    """3,000 pages of very different sizes."""
+    """3,000 pages with names and link counts of very different sizes."""
     links = (np.random.default_rng(3).random((20_000, 2)) ** 2 * 3000).astype(int)
     names = [f"http://site{i % 7}.org/page/{'x' * (i % 30)}{i}" for i in range(3000)]
     graph = module_graph([(names[a], names[b]) for a, b in links.tolist()])
@@ -115,7 +117,9 @@ def index(module_graph: MakeGraph) -> Index:
     [("psimrank", kind) for kind in ("parquet", "csv", "jsonl", "folder")]
     + [("neighborhood", "csv")],
 )
-def test_rows_and_size_are_stated(index: Index, tmp_path: Path, measure: str, kind: str) -> None:
+def test_batch_estimate_predicts_rows_and_bytes(
+    index: Index, tmp_path: Path, measure: str, kind: str
+) -> None:
     if measure == "neighborhood":
         index = cocite.build(find_graph(index.stored))
     index.related_all(tmp_path / "whole", 10, kind=kind)
@@ -131,32 +135,32 @@ def test_rows_and_size_are_stated(index: Index, tmp_path: Path, measure: str, ki
     assert plan.memory < 2**30
     if kind == "folder":
         for page in (tmp_path / "whole").rglob("*.json"):
-            other = tmp_path / "x" / page.relative_to(tmp_path / "whole")
-            assert other.read_bytes() == page.read_bytes()
+            resumed = tmp_path / "x" / page.relative_to(tmp_path / "whole")
+            assert resumed.read_bytes() == page.read_bytes()
     else:
         assert (tmp_path / "x").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ThreadClock:
-    """The time that answers take; writing them takes none."""
-    found = ThreadClock()
+    """A clock that counts the time of queries, not that of writing."""
+    thread_clock = ThreadClock()
     for module in (pieces, estimate):
-        monkeypatch.setattr(module, "time", found)
-    return found
+        monkeypatch.setattr(module, "time", thread_clock)
+    return thread_clock
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_time_is_told_within_half_as_much_again(
+def test_batch_estimate_predicts_time_within_half(
     index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clock: ThreadClock, threads: int
 ) -> None:
     """The last third of the nodes takes nine times as long as the others."""
     monkeypatch.setattr(estimate, "_STRATA", 60)
     monkeypatch.setattr(estimate, "_SECONDS", 60.0)
-    real = Question.each
+    original = Question.each
 
     def slow(self: Question, nodes: Ids) -> Iterator[BatchHits]:
-        for node, hits in zip(nodes.tolist(), real(self, nodes), strict=True):
+        for node, hits in zip(nodes.tolist(), original(self, nodes), strict=True):
             clock.sleep(0.036 if node >= 2000 else 0.004)
             yield hits
 
@@ -169,7 +173,7 @@ def test_time_is_told_within_half_as_much_again(
     assert plan.threads == threads
 
 
-def test_nothing_is_told_of_what_is_done(index: Index, tmp_path: Path) -> None:
+def test_batch_estimate_is_none_for_finished_work(index: Index, tmp_path: Path) -> None:
     names = list(index.nodes)[:30]
     with Batch(index, tmp_path / "x.csv", nodes=names) as batch:
         assert batch.estimate() is None
@@ -179,19 +183,21 @@ def test_nothing_is_told_of_what_is_done(index: Index, tmp_path: Path) -> None:
         assert batch.estimate() is None
 
 
-def test_a_plan_leaves_nothing_behind(index: Index, tmp_path: Path) -> None:
+def test_plan_related_all_leaves_no_files(index: Index, tmp_path: Path) -> None:
     plan = plan_related_all(index, 5, scratch=tmp_path, kind="jsonl", min_score=0.01)
     assert plan.nodes == len(index.nodes)
     assert plan.sampled < plan.nodes
-    few = plan_related_all(index, 5, scratch=tmp_path, nodes=list(index.nodes)[:30])
-    assert (few.nodes, few.sampled) == (30, 30)
-    assert few.hits <= 150
+    small = plan_related_all(index, 5, scratch=tmp_path, nodes=list(index.nodes)[:30])
+    assert (small.nodes, small.sampled) == (30, 30)
+    assert small.hits <= 150
     assert os.listdir(tmp_path) == []
     with pytest.raises(ResourceError, match="cannot create a temporary directory for the"):
         plan_related_all(index, scratch=tmp_path / "none")
 
 
-def test_command_first(index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_related_all_command_prints_estimate(
+    index: Index, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = str(index.stored.store.path)
     assert main(["related-all", path, "-o", str(tmp_path / "x.csv"), "--threads", "1"]) == 0
     lines = capsys.readouterr().err.splitlines()
@@ -206,8 +212,8 @@ def test_command_first(index: Index, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert facts["nodes"] == len(index.nodes)
     assert {"hits", "seconds", "memory", "index", "bytes", "disk", "sampled"} < set(facts)
     assert main(command) == 0
-    told = capsys.readouterr().out
-    assert "up to 5 hits per node" in told
+    output = capsys.readouterr().out
+    assert "up to 5 hits per node" in output
     assert main([*command, "--samples", "5"]) == 2
     assert "--samples applies only when building an index" in capsys.readouterr().err
     assert main(["plan", str(find_graph(index.stored).path), "-k", "5"]) == 2

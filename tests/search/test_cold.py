@@ -1,7 +1,7 @@
-"""What a question brings into the system's cache: of an index, and of a graph, little.
+"""Cold queries load few pages of an index or a graph into the page cache.
 
-Pages are counted with ``mincore``, after the files were dropped from the cache. Where the system
-keeps them, or does not tell, there is nothing to count.
+Pages are counted with ``mincore``, after the files were dropped from the cache. Tests are skipped
+where the system keeps the files cached, or does not report it.
 """
 
 import gc
@@ -20,9 +20,9 @@ from cocite.search.batch.run import Batch
 from cocite.storage import Access, Store, advise
 
 NODES, SAMPLES = 40_000, 30
-A_SAMPLE = 8
-"""Pages that a question may read of a sample: a place, labels and members around it, and more where
-they go over the end of a page."""
+PAGES_PER_SAMPLE = 8
+"""Pages that a query may read per sample: a position, its labels and members, and one more for each
+that crosses a page boundary."""
 
 
 @pytest.fixture(scope="module")
@@ -38,74 +38,74 @@ def index(graph: Path) -> Path:
     return graph.with_name("i")
 
 
-def come(folder: Path, work: Callable[[], None]) -> int:
-    """How many pages of a folder come into the cache while ``work`` is done."""
-    gc.collect()  # nobody has it mapped
+def pages_loaded(folder: Path, work: Callable[[], None]) -> int:
+    """The number of pages of a folder that ``work`` loads into the cache."""
+    gc.collect()  # nothing keeps the files mapped
     try:
         drop(folder)
-        before = cached(folder)
+        remaining = cached(folder)
     except (AttributeError, OSError) as error:
         pytest.skip(f"the system does not tell what it has in its cache: {error}")
-    if before:
-        pytest.skip(f"the system keeps {before} pages of {folder} in its cache")
+    if remaining:
+        pytest.skip(f"the system keeps {remaining} pages of {folder} in its cache")
     work()
     return cached(folder)
 
 
-def opened(index: Path) -> cocite.Index:
-    """As a large one is: of a small one files are compared with their checksums."""
+def open_unverified(index: Path) -> cocite.Index:
+    """Open without verification, like a large index; small ones are verified in full."""
     return cocite.open(index, verify=False)
 
 
-def ask(index: Path) -> None:
-    opened(index).related(opened(index).nodes.name(NODES // 3))
+def query(index: Path) -> None:
+    open_unverified(index).related(open_unverified(index).nodes.name(NODES // 3))
 
 
-def test_a_question_reads_a_few_pages_of_a_sample(index: Path) -> None:
-    ask(index)  # kernels are compiled
-    read = come(index, lambda: ask(index))
-    assert 0 < read <= A_SAMPLE * SAMPLES < pages(index) / 4
+def test_related_reads_few_file_pages_per_sample(index: Path) -> None:
+    query(index)  # compile the kernels
+    loaded = pages_loaded(index, lambda: query(index))
+    assert 0 < loaded <= PAGES_PER_SAMPLE * SAMPLES < pages(index) / 4
 
 
-def test_question_touches_one_run_of_pages_a_sample(index: Path) -> None:
-    """And one for the positions of each node, and one for the counts of members."""
-    nodes = opened(index).nodes.names(np.array([5, 30_000]))
+def test_similarity_reads_one_page_run_per_sample(index: Path) -> None:
+    """Plus one run for the positions of each node, and one for the member counts."""
+    nodes = open_unverified(index).nodes.names(np.array([5, 30_000]))
 
     def pair() -> None:
-        opened(index).similarity(*nodes)
+        open_unverified(index).similarity(*nodes)
 
     pair()
-    assert 0 < come(index, pair) <= A_SAMPLE * SAMPLES
+    assert 0 < pages_loaded(index, pair) <= PAGES_PER_SAMPLE * SAMPLES
     assert runs(index, "in.") <= SAMPLES + 3
-    come(index, lambda: ask(index))
+    pages_loaded(index, lambda: query(index))
     assert runs(index, "in.") <= SAMPLES + 2
 
 
 def test_batch_reads_ahead(index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[Access] = []
-    monkeypatch.setattr(Store, "advise", lambda _, how: given.append(how))
+    advice: list[Access] = []
+    monkeypatch.setattr(Store, "advise", lambda _, access: advice.append(access))
     for count, memory in ((100, "1TB"), (3, "1TB"), (100, "1kB")):
         opened = cocite.open(index, memory=memory)
-        given.clear()
+        advice.clear()
         nodes = opened.nodes.names(np.arange(count))
-        with Batch(opened, tmp_path / f"{count}{memory}.csv", 5, nodes=nodes, ids=True) as work:
-            work.run()
-        around = (count, memory) == (100, "1TB")
-        assert given == [Access.AROUND if around else Access.SCATTERED]
+        with Batch(opened, tmp_path / f"{count}{memory}.csv", 5, nodes=nodes, ids=True) as batch:
+            batch.run()
+        read_ahead = (count, memory) == (100, "1TB")
+        assert advice == [Access.AROUND if read_ahead else Access.SCATTERED]
 
 
-def test_a_sketch_is_read_through(graph: Path) -> None:
+def test_sketch_layout_is_read_sequentially(graph: Path) -> None:
     path = graph.with_name("s")
     cocite.build(Graph.open(graph), path, measure="xjaccard", bits=2, samples=64)
-    ask(path)
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
-    read = come(path, lambda: ask(path))
-    faults = resource.getrusage(resource.RUSAGE_SELF).ru_majflt - before
-    assert read > pages(path) / 2  # nearly all of it, so pages come with others
-    assert faults < read / 4
+    query(path)
+    faults_before = resource.getrusage(resource.RUSAGE_SELF).ru_majflt
+    loaded = pages_loaded(path, lambda: query(path))
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_majflt - faults_before
+    assert loaded > pages(path) / 2  # nearly all of it, thanks to read-ahead
+    assert faults < loaded / 4
 
 
-def test_why_reads_a_few_rows_of_the_graph(graph: Path, index: Path) -> None:
+def test_why_reads_few_graph_rows(graph: Path, index: Path) -> None:
     opened = cocite.open(index)
     first = opened.nodes.name(NODES // 3)
     second = opened.related(first)[0].node
@@ -115,10 +115,10 @@ def test_why_reads_a_few_rows_of_the_graph(graph: Path, index: Path) -> None:
 
     del opened
     why()
-    assert 0 < come(graph, why) <= pages(graph) / 4
+    assert 0 < pages_loaded(graph, why) <= pages(graph) / 4
 
 
-def test_advice_changes_nothing_that_is_read(index: Path) -> None:
+def test_store_advise_keeps_results(index: Path) -> None:
     opened = cocite.open(index)
     name = opened.nodes.name(7)
     before = opened.related(name)
@@ -127,7 +127,7 @@ def test_advice_changes_nothing_that_is_read(index: Path) -> None:
         assert opened.related(name) == before
 
 
-def test_an_array_in_memory_takes_no_advice() -> None:
+def test_advise_ignores_arrays_in_memory() -> None:
     array = np.arange(5)
     advise(Access.SCATTERED, array, array[1:2], np.empty(0, np.uint8))
     assert array.tolist() == [0, 1, 2, 3, 4]

@@ -1,4 +1,4 @@
-"""Intervals hold the truth as often as they say, and the order is certain only where it is."""
+"""Intervals contain the truth at least as often as stated, and certain orders are correct."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ def graph(make_graph: MakeGraph) -> Graph:
     return make_graph(rng.integers(0, 30, (140, 2)).tolist(), range(30))
 
 
-def test_half_widths_are_the_formulas() -> None:
+def test_half_width_matches_formulas() -> None:
     error, samples, width = 0.02, 100, 0.6
     log = math.log(4 / 0.05)
     expected = error * math.sqrt(2 * log) + 7 * width * log / (3 * 99)
@@ -34,43 +34,45 @@ def test_half_widths_are_the_formulas() -> None:
     assert half_width(error, samples, 1.0, 0.95, "hoeffding") == pytest.approx(
         math.sqrt(7 * math.log(40) / 600)
     )
-    # Theorem 5 read backwards: 2 exp(-6/7 N d^2) is the failure allowed.
+    # Theorem 5, inverted: 2 exp(-6/7 N d^2) is the allowed failure probability.
     d = float(half_width(0.0, 1000, 1.0, 0.99, "hoeffding"))
     assert 2 * math.exp(-6 / 7 * 1000 * d * d) == pytest.approx(0.01)
-    assert half_width(0.0, 1, 0.6, 0.95) == 0.6  # a single sample says nothing
+    assert half_width(0.0, 1, 0.6, 0.95) == 0.6  # a single sample gives no information
     assert half_width(5.0, 100, 0.6, 0.95) == 0.6  # never wider than the range
 
 
 @pytest.mark.parametrize("measure", TWINS)
-def test_intervals_cover_the_truth(graph: Graph, tmp_path: Path, measure: str) -> None:
+def test_similarity_intervals_cover_truth(graph: Graph, tmp_path: Path, measure: str) -> None:
     """40 independent indexes x 62 of 435 pairs at a level of 80%, by each bound.
 
-    Pairs of one index are dependent, so the number of indexes counts: the mean of 40 shares, each
-    of which lies in [0, 1] and is 0.8 or more on average, is below 0.8 - sqrt(ln(1e9) / 80), 0.29,
-    once in 1e9 times (Hoeffding). In fact all bounds hold nearly always.
+    Pairs of one index are dependent, so only the indexes count: the mean of 40 fractions, each in
+    [0, 1] with expectation of at least 0.8, is below 0.8 - sqrt(ln(1e9) / 80), 0.29, with a
+    probability of 1e-9 (Hoeffding). In practice all bounds nearly always hold.
     """
     truth = TWINS[measure](inlinks_of(graph), 0.6, 10)
-    held: dict[str, list[float]] = {bound: [] for bound in INTERVALS}
+    coverage: dict[str, list[float]] = {bound: [] for bound in INTERVALS}
     for seed in range(40):
         options: dict[str, Any] = {"samples": 25, "seed": seed, "threads": 1}
         index = cocite.build(graph, tmp_path / f"{seed}", measure=measure, **options)
         pairs = list(itertools.combinations(range(30), 2))[seed % 7 :: 7]
         for bound in INTERVALS:
-            inside = 0
+            covered = 0
             scores = index.similarities(pairs, confidence=0.8, interval=bound)
             for pair, found in zip(pairs, scores, strict=True):
                 assert 0 <= found.low <= found.score <= found.high <= 0.6
-                inside += found.low - 1e-12 <= truth[pair] <= found.high + 1e-12
-            held[bound].append(inside / len(pairs))
+                covered += found.low - 1e-12 <= truth[pair] <= found.high + 1e-12
+            coverage[bound].append(covered / len(pairs))
     for bound in INTERVALS:
-        assert np.mean(held[bound]) >= 0.8
+        assert np.mean(coverage[bound]) >= 0.8
 
 
 @pytest.mark.parametrize("bound", INTERVALS)
 @pytest.mark.parametrize("measure", [*TWINS, "compact-simrank"])
-def test_interval_margin(make_graph: MakeGraph, measure: str, bound: str) -> None:
-    """Two chains of 12 from one root: all walks from their ends meet there, after 12 steps. Indexes
-    of 10 steps know nothing of it.
+def test_similarity_interval_includes_truncation_margin(
+    make_graph: MakeGraph, measure: str, bound: str
+) -> None:
+    """Walks from the ends of two chains of 12 meet at their root, after 12 steps. An index of 10
+    steps cannot see it.
     """
     chains = [[0, *range(first, first + 12)] for first in (1, 13)]
     graph = make_graph([step for chain in chains for step in itertools.pairwise(chain)], range(25))
@@ -81,7 +83,7 @@ def test_interval_margin(make_graph: MakeGraph, measure: str, bound: str) -> Non
         assert decay**12 <= found.high <= 1
 
 
-def test_exact_scores_are_their_own_intervals(make_graph: MakeGraph) -> None:
+def test_exact_measure_intervals_have_zero_width(make_graph: MakeGraph) -> None:
     graph = make_graph([("h", "a"), ("h", "b"), ("g", "b")])
     index = cocite.build(graph, measure="cocitation")
     found = index.similarity("a", "b")
@@ -94,31 +96,31 @@ def test_exact_scores_are_their_own_intervals(make_graph: MakeGraph) -> None:
     assert found.high == pytest.approx(found.score + 0.01)
 
 
-def test_hits_that_may_be_nothing_are_dropped(graph: Graph) -> None:
+def test_min_confidence_drops_uncertain_hits(graph: Graph) -> None:
     index = cocite.build(graph, samples=20, measure="psimrank")
     for floor in (0, 0.1):
-        everyone = index.related(3, 30, min_score=floor)
-        sure = index.related(3, 30, min_score=floor, min_confidence=0.95)
-        low = {hit.node: index.similarity(3, hit.node, confidence=0.95).low for hit in everyone}
-        assert sure == [hit for hit in everyone if low[hit.node] > floor]
-        assert 0 < len(sure) < len(everyone)
+        hits = index.related(3, 30, min_score=floor)
+        confident = index.related(3, 30, min_score=floor, min_confidence=0.95)
+        low = {hit.node: index.similarity(3, hit.node, confidence=0.95).low for hit in hits}
+        assert confident == [hit for hit in hits if low[hit.node] > floor]
+        assert 0 < len(confident) < len(hits)
 
 
-def test_a_certain_order_is_the_true_order(graph: Graph) -> None:
-    """At a failure of 1e-6 for all comparisons of a list, no list of 30 may be wrong."""
+def test_certain_ranks_match_true_order(graph: Graph) -> None:
+    """At a failure probability of 1e-6 per list, none of the 30 lists may be wrong."""
     truth = exact.psimrank(inlinks_of(graph), 0.6, 10)
     index = cocite.build(graph, samples=4000, shard=500, measure="psimrank")
-    found = 0
+    total = 0
     for node in range(30):
         hits = index.related(node, 8, confidence=1 - 1e-6)
         certain = hits.certain_ranks
-        found += certain
+        total += certain
         scores = [truth[node, int(hit.node)] for hit in hits[: certain + 1]]
         assert scores == sorted(scores, reverse=True)
-    assert found > 5
+    assert total > 5
 
 
-def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph) -> None:
+def test_certain_ranks_of_exact_measures_end_at_ties(make_graph: MakeGraph) -> None:
     edges = [("x", "a"), ("x", "b"), ("x", "c"), ("y", "a"), ("y", "b"), ("z", "c"), ("z", "d")]
     index = cocite.build(make_graph(edges), measure="cocitation")
     hits = index.related("a")
@@ -127,7 +129,7 @@ def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph) -> None:
     assert index.related("a", 1).certain_ranks == 1
     assert hits[1:].certain_ranks == 1
     assert hits[::-1].certain_ranks == 0
-    for k in (1, 2):  # by its one page, z, d is related to c alone
+    for k in (1, 2):  # d's only in-link is from z, shared with c alone
         assert index.related("d", k).certain_ranks == 1
 
 
@@ -144,6 +146,8 @@ def test_exact_orders_are_certain_until_a_tie(make_graph: MakeGraph) -> None:
         ({"min_confidence": 2}, "confidence is 2"),
     ],
 )
-def test_wrong_levels_are_refused(graph: Graph, options: dict[str, object], message: str) -> None:
+def test_confidence_options_reject_invalid_values(
+    graph: Graph, options: dict[str, object], message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         cocite.build(graph, samples=3, measure="psimrank").related("3", **options)

@@ -1,4 +1,4 @@
-"""An empty list says why: what the node's links are, beside those that the index looks at."""
+"""Explanations of empty lists: the node's links, compared with those that the index uses."""
 
 import shutil
 from pathlib import Path
@@ -22,102 +22,122 @@ def index(graph: Graph, tmp_path: Path) -> str:
     return str(tmp_path / "web.index")
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def related_output(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert main(["related", *arguments]) == 0
     return capsys.readouterr().out.strip()
 
 
 @pytest.mark.parametrize("of_a_graph", [False, True])
-def test_a_node_without_the_links_that_are_looked_at(
+def test_why_empty_names_missing_links(
     graph: Graph, index: str, capsys: pytest.CaptureFixture[str], of_a_graph: bool
 ) -> None:
-    asked: tuple[str, ...] = (index,)
-    looks, advice, samples = "the index", "build the index with --measure fusion", 5
+    query: tuple[str, ...] = (index,)
+    subject, advice, samples = "the index", "build the index with --measure fusion", 5
     if of_a_graph:
-        asked = str(graph.path), "--measure", "psimrank"
-        looks, advice, samples = "psimrank", "omit --measure", 100
+        query = str(graph.path), "--measure", "psimrank"
+        subject, advice, samples = "psimrank", "omit --measure", 100
     advice = f"{advice}, or use --direction any"
-    lacks = f"It has no in-links, which {looks} uses, but 2 out-links: {advice}"
-    assert said(capsys, *asked, "a").startswith(f"no node is related to a by psimrank. {lacks}")
-    assert said(capsys, *asked, "alone").endswith(". It has no links at all")
-    assert said(capsys, *asked, "e").endswith(
+    explanation = f"It has no in-links, which {subject} uses, but 2 out-links: {advice}"
+    assert related_output(capsys, *query, "a").startswith(
+        f"no node is related to a by psimrank. {explanation}"
+    )
+    assert related_output(capsys, *query, "alone").endswith(". It has no links at all")
+    assert related_output(capsys, *query, "e").endswith(
         ". It has 1 in-link and no out-links, and is connected only to d; its walks meet "
         f"no other walks in {samples} samples; fusion would list the pages linked with it"
     )
 
 
-def test_advice_can_be_typed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_empty_advice_works_as_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "links.tsv").write_text("a\tb\na\tc\nd\te\n")
-    asked = [str(tmp_path / "links.tsv"), "a", "--no-cache", "--measure"]
+    query = [str(tmp_path / "links.tsv"), "a", "--no-cache", "--measure"]
     for measure, advice in {
         "simrank": "omit --measure, or use --direction any",
         "cocitation": "omit --measure, or use --direction both",
     }.items():
-        assert said(capsys, *asked, measure).endswith(
+        assert related_output(capsys, *query, measure).endswith(
             f"It has no in-links, which {measure} uses, but 2 out-links: {advice}"
         )
-        assert said(capsys, *asked, measure, *advice.split()[-2:])
-    assert said(capsys, *asked[:-1]).splitlines()[0].split()[:2] == ["rank", "score"]
+        assert related_output(capsys, *query, measure, *advice.split()[-2:])
+    assert related_output(capsys, *query[:-1]).splitlines()[0].split()[:2] == ["rank", "score"]
 
 
-def test_a_way_that_the_measure_has_not_is_not_advised(
+def test_why_empty_advises_only_valid_directions(
     graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     cocite.build(graph, tmp_path / "i", measure="cocitation")
-    assert said(capsys, str(tmp_path / "i"), "a").endswith(
+    assert related_output(capsys, str(tmp_path / "i"), "a").endswith(
         "build the index with --measure fusion, or use --direction both"
     )
 
 
-def test_the_few_that_a_page_is_connected_with_are_named(
+def test_why_empty_names_small_component(
     make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     chain = [("a", "b"), ("b", "c"), ("c", "d")]
-    for more, alone in (([], "a, c and d"), ([("d", "e")], None), ([("x", "y")], "a, c and d")):
-        graph = make_graph(chain + more)
+    for extra, component in (
+        ([], "a, c and d"),
+        ([("d", "e")], None),
+        ([("x", "y")], "a, c and d"),
+    ):
+        graph = make_graph(chain + extra)
         cocite.build(graph, tmp_path / "i", measure="cocitation", overwrite=True)
-        text = said(capsys, str(tmp_path / "i"), "b")
-        assert (f"and is connected only to {alone};" in text) == (alone is not None)
+        message = related_output(capsys, str(tmp_path / "i"), "b")
+        assert (f"and is connected only to {component};" in message) == (component is not None)
 
 
-def test_pages_that_were_left_out_are_said_where_links_are_missing(
+def test_why_empty_counts_excluded_pages(
     make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     graph = make_graph([("hub", "a"), ("hub", "b"), ("b", "c")], exclude_nodes=["hub"])
     cocite.build(graph, tmp_path / "i", measure="psimrank", samples=5)
-    out = " (1 page was excluded from the graph)"
-    assert said(capsys, str(tmp_path / "i"), "a").endswith("It has no links at all" + out)
-    assert f"but 1 out-link{out}: build" in said(capsys, str(tmp_path / "i"), "b")
+    note = " (1 page was excluded from the graph)"
+    assert related_output(capsys, str(tmp_path / "i"), "a").endswith(
+        "It has no links at all" + note
+    )
+    assert f"but 1 out-link{note}: build" in related_output(capsys, str(tmp_path / "i"), "b")
 
 
-def test_filters_are_no_fault_of_links(index: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_filtered_names_best_unfiltered_hit(
+    index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     best = "Without filters, the best hit is c, with a score of 0.6"
-    assert said(capsys, index, "b", "--prefix", "q") == (
+    assert related_output(capsys, index, "b", "--prefix", "q") == (
         f"none of the requested nodes is related to b by psimrank. {best}"
     )
-    assert said(capsys, index, "b", "--min-score", "0.9") == (
+    assert related_output(capsys, index, "b", "--min-score", "0.9") == (
         f"no node scores 0.9 or more with b. {best}"
     )
-    assert said(capsys, index, "b", "--min-score", "0.9", "--decay", "0.5").endswith("score of 0.5")
-    assert said(capsys, index, "a", "--prefix", "q").endswith(
+    assert related_output(capsys, index, "b", "--min-score", "0.9", "--decay", "0.5").endswith(
+        "score of 0.5"
+    )
+    assert related_output(capsys, index, "a", "--prefix", "q").endswith(
         "Without filters, there would be no hits by psimrank either"
     )
 
 
-def test_dropped_pages(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_empty_counts_selected_pages(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cocite.build(graph, tmp_path / "i", measure="psimrank", samples=5, only_nodes=["b", "d"])
-    assert said(capsys, str(tmp_path / "i"), "b").endswith(
+    assert related_output(capsys, str(tmp_path / "i"), "b").endswith(
         "It has 1 in-link and no out-links; the index contains only 2 of 6 pages"
     )
 
 
-def test_default_reach(graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_empty_omits_advice_for_default_measure(
+    graph: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     cocite.build(graph, tmp_path / "default.index")
     path = str(tmp_path / "default.index")
-    assert said(capsys, path, "alone").endswith("by fusion. It has no links at all")
-    assert "a" in said(capsys, path, "b")
+    assert related_output(capsys, path, "alone").endswith("by fusion. It has no links at all")
+    assert "a" in related_output(capsys, path, "b")
 
 
-def test_no_graph_no_advice(graph: Graph, index: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_empty_omits_advice_without_graph(
+    graph: Graph, index: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     shutil.rmtree(graph.path)
-    assert said(capsys, index, "a") == "no node is related to a by psimrank"
+    assert related_output(capsys, index, "a") == "no node is related to a by psimrank"

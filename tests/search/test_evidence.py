@@ -1,4 +1,4 @@
-"""SimRank++'s evidence: against dense matrices, and on every way to ask."""
+"""SimRank++'s evidence: against dense matrices, and in every kind of query."""
 
 import itertools
 import math
@@ -22,24 +22,24 @@ from tests.oracles.graphs import Edges, graphs
 from tests.search.exact import scores
 
 FORMS = ("geometric", "exponential")
-TWINS = {"simrank": exact.simrank, "psimrank": exact.psimrank}
+ORACLES = {"simrank": exact.simrank, "psimrank": exact.psimrank}
 RNG = np.random.default_rng(4)
 EDGES = [(a, b) for a, b in RNG.integers(0, 12, (40, 2)).tolist() if a != b]
-EDGES += [(a, b) for a in (0, 1, 2, 3) for b in (10, 11)]  # these share many
+EDGES += [(a, b) for a in (0, 1, 2, 3) for b in (10, 11)]  # these share many neighbors
 LINKED = "10"
-"""Shares neighbors with others."""
+"""A node that shares neighbors with others."""
 
 
-def rows_of(n: int, edges: Edges, direction: str) -> exact.Matrix:
-    """The neighbors in a direction, 0 or 1."""
+def neighbor_matrix(n: int, edges: Edges, direction: str) -> exact.Matrix:
+    """The 0/1 matrix of neighbors in a direction."""
     links = exact.dense(n, edges)
     rows = {"in": links, "out": links.T, "any": np.maximum(links, links.T)}
     return rows[direction]
 
 
-def sorted_pairs(index: Index, node: object, **asked: Any) -> list[Hit]:
-    """``similarity`` with every node, as ``related`` is to list them."""
-    found = [Hit(name, *index.similarity(node, name, **asked)) for name in index.nodes]
+def sorted_pairs(index: Index, node: object, **options: Any) -> list[Hit]:
+    """``similarity`` with every node, in the order of ``related``."""
+    found = [Hit(name, *index.similarity(node, name, **options)) for name in index.nodes]
     ranked = sorted(enumerate(found), key=lambda pair: (-pair[1].score, order(pair[0])))
     return [hit for _, hit in ranked if hit.score > 0 and hit.node != node]
 
@@ -51,23 +51,23 @@ def graph(make_graph: MakeGraph) -> Graph:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize(("measure", "direction"), [("simrank", "in"), ("psimrank", "out")])
-def test_evidence_converges(graph: Graph, measure: str, direction: str) -> None:
+def test_evidence_estimates_converge(graph: Graph, measure: str, direction: str) -> None:
     samples, length, decay = 5_000, 7, 0.8
     options: dict[str, Any] = {"samples": samples, "length": length, "seed": 1, "shard": 2000}
     options |= {"threads": 1}
     index = cocite.build(graph, measure=measure, direction=direction, **options)
-    rows = rows_of(12, EDGES, direction)
+    rows = neighbor_matrix(12, EDGES, direction)
     # Names are numbers, and so are ids in their order.
     assert [int(name) for name in index.nodes] == list(range(12))
-    plain = TWINS[measure](rows, decay, length)
+    without_evidence = ORACLES[measure](rows, decay, length)
     for form in FORMS:
-        truth = plain * exact.evidence(rows, form)
+        truth = without_evidence * exact.evidence(rows, form)
         found = scores(index, decay=decay, evidence=form, interval="bernstein")
         allowed = bernstein(truth, samples, decay, 2 * truth.size)
         np.fill_diagonal(allowed, 1e-12)
         assert (np.abs(found - truth) <= allowed).all()
         assert allowed.max() < 0.05  # the test can fail
-        assert np.abs(plain - truth).max() > 0.1
+        assert np.abs(without_evidence - truth).max() > 0.1
 
 
 @settings(max_examples=6)
@@ -76,14 +76,14 @@ def test_evidence_converges(graph: Graph, measure: str, direction: str) -> None:
     st.sampled_from(FORMS),
     st.fixed_dictionaries(
         {
-            "measure": st.sampled_from(sorted(TWINS)),
+            "measure": st.sampled_from(sorted(ORACLES)),
             "direction": st.sampled_from(["in", "out", "any", "both"]),
             "layout": st.sampled_from(["trees", "paths"]),
             "samples": st.integers(1, 20),
         }
     ),
 )
-def test_related_is_similarity_sorted_and_scaled(
+def test_evidence_scales_and_sorts_scores(
     make_graph: MakeGraph, drawn: tuple[int, Edges], form: str, options: dict[str, Any]
 ) -> None:
     n, edges = drawn
@@ -91,7 +91,7 @@ def test_related_is_similarity_sorted_and_scaled(
     found = scores(index, evidence=form)
     assert (found == found.T).all()
     if index.direction != "both":
-        factors = exact.evidence(rows_of(n, edges, index.direction), form)
+        factors = exact.evidence(neighbor_matrix(n, edges, index.direction), form)
         assert np.allclose(found, scores(index) * factors, rtol=0, atol=1.1e-12)
         assert not found[factors == 0].any()
     for node in index.nodes:
@@ -106,81 +106,85 @@ def test_related_is_similarity_sorted_and_scaled(
             assert shares == pytest.approx(why.score, abs=1e-10)
 
 
-def test_errors_and_values_of_samples_are_scaled(graph: Graph) -> None:
+def test_evidence_scales_standard_errors(graph: Graph) -> None:
     index = cocite.build(graph, samples=400, measure="psimrank")
-    factors = exact.evidence(rows_of(12, EDGES, "in"), "geometric")
-    seen = 0
+    factors = exact.evidence(neighbor_matrix(12, EDGES, "in"), "geometric")
+    checked = 0
     for a, b in zip(*np.nonzero((factors > 0) & (factors < 1)), strict=True):
-        plain = index.similarity(str(a), str(b))
+        without_evidence = index.similarity(str(a), str(b))
         found = index.similarity(str(a), str(b), evidence="geometric")
-        assert found.stderr == pytest.approx(plain.stderr * factors[a, b], rel=1e-9)
-        assert found.low <= plain.score * factors[a, b] <= found.high
-        assert found.high < plain.high
-        seen += plain.stderr > 0
-    assert seen >= 10
-    # With whom nothing is shared, a page scores 0.
+        assert found.stderr == pytest.approx(without_evidence.stderr * factors[a, b], rel=1e-9)
+        assert found.low <= without_evidence.score * factors[a, b] <= found.high
+        assert found.high < without_evidence.high
+        checked += without_evidence.stderr > 0
+    assert checked >= 10
+    # Pages without common neighbors score 0.
     a, b = np.argwhere(factors == 0)[0].tolist()
     assert index.similarity(str(a), str(b), evidence="geometric")[:3] == (0, 0, 0)
 
 
-def test_none_is_the_default_and_is_not_named(graph: Graph) -> None:
+def test_evidence_defaults_to_none(graph: Graph) -> None:
     index = cocite.build(graph, samples=30, measure="psimrank")
     assert index.related(LINKED, evidence="none") == index.related(LINKED)
     assert "evidence" not in index.stored.ask_settings({}).to_json()
-    asked = index.stored.ask_settings({"evidence": "geometric"})
-    assert asked.to_json()["evidence"] == "geometric"
+    settings = index.stored.ask_settings({"evidence": "geometric"})
+    assert settings.to_json()["evidence"] == "geometric"
     with pytest.raises(UsageError, match="evidence is 'some'; it must be none or geometric or exp"):
         index.related(LINKED, evidence="some")
-    other = cocite.build(graph, measure="cocitation")
+    cocitation = cocite.build(graph, measure="cocitation")
     with pytest.raises(UsageError, match="cocitation has no setting 'evidence'"):
-        other.related(LINKED, evidence="geometric")
+        cocitation.related(LINKED, evidence="geometric")
 
 
-@pytest.mark.parametrize("measure", TWINS)
-def test_refined_answers_refuse_it(graph: Graph, tmp_path: Path, measure: str) -> None:
+@pytest.mark.parametrize("measure", ORACLES)
+def test_evidence_is_rejected_by_refine(graph: Graph, tmp_path: Path, measure: str) -> None:
     index = cocite.build(graph, measure=measure, samples=10)
-    for ask in (
+    for query in (
         lambda: index.related(LINKED, refine=True, evidence="geometric"),
         lambda: index.similarity(LINKED, "11", target_error=0.01, evidence="geometric"),
         lambda: index.related_all(tmp_path / "a.csv", refine=True, evidence="geometric"),
     ):
         with pytest.raises(UsageError, match="evidence is 'geometric', which refined answers"):
-            ask()
+            query()
     assert not (tmp_path / "a.csv").exists()
 
 
-def test_an_index_without_its_graph_says_so(graph: Graph, tmp_path: Path) -> None:
+def test_evidence_requires_graph(graph: Graph, tmp_path: Path) -> None:
     index = cocite.build(graph, tmp_path / "i", samples=20, measure="psimrank")
-    found = index.related(LINKED, evidence="geometric")
+    expected = index.related(LINKED, evidence="geometric")
     elsewhere = tmp_path / "elsewhere"
     shutil.move(graph.path, elsewhere)
-    alone = cocite.open(tmp_path / "i")
-    assert alone.related(LINKED)
+    without_graph = cocite.open(tmp_path / "i")
+    assert without_graph.related(LINKED)
     with pytest.raises(NotAStore, match="--graph"):
-        alone.related(LINKED, evidence="geometric")
+        without_graph.related(LINKED, evidence="geometric")
     with pytest.raises(NotAStore, match="--graph"):
-        alone.related_all(tmp_path / "all.csv", evidence="geometric")
-    there = cocite.open(tmp_path / "i", graph=elsewhere)
-    assert found == there.related(LINKED, evidence="geometric") != []
+        without_graph.related_all(tmp_path / "all.csv", evidence="geometric")
+    with_graph = cocite.open(tmp_path / "i", graph=elsewhere)
+    assert expected == with_graph.related(LINKED, evidence="geometric") != []
 
 
-def test_an_index_of_wanted_pages_has_the_same_scores(graph: Graph) -> None:
-    whole = cocite.build(graph, samples=60, measure="psimrank")
-    some = cocite.build(graph, samples=60, only_nodes=["11", "10", "5", "3"], measure="psimrank")
-    for pair in itertools.product(some.nodes, repeat=2):
-        found = some.similarity(*pair, evidence="geometric")
-        assert found == whole.similarity(*pair, evidence="geometric")
-    assert some.related(LINKED, evidence="geometric")
+def test_evidence_of_selected_nodes_equals_whole_index(graph: Graph) -> None:
+    full = cocite.build(graph, samples=60, measure="psimrank")
+    selected = cocite.build(
+        graph, samples=60, only_nodes=["11", "10", "5", "3"], measure="psimrank"
+    )
+    for pair in itertools.product(selected.nodes, repeat=2):
+        found = selected.similarity(*pair, evidence="geometric")
+        assert found == full.similarity(*pair, evidence="geometric")
+    assert selected.related(LINKED, evidence="geometric")
 
 
-def test_evidence_after_refresh(graph: Graph, make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_evidence_uses_newest_graph_after_refresh(
+    graph: Graph, make_graph: MakeGraph, tmp_path: Path
+) -> None:
     cocite.build(graph, tmp_path / "i", samples=40, measure="psimrank")
     edges = [(a, b) for a, b in EDGES if (a, b) != (0, 10)] + [(12, 10), (12, 11)]
-    fresh = make_graph(edges, range(13))
-    index = cocite.refresh(tmp_path / "i", fresh, fraction=0.5, force=True)
+    newer = make_graph(edges, range(13))
+    index = cocite.refresh(tmp_path / "i", newer, fraction=0.5, force=True)
     names = list(index.nodes)
     by_id = [(names.index(str(a)), names.index(str(b))) for a, b in edges]
-    factors = exact.evidence(rows_of(13, by_id, "in"), "geometric")
+    factors = exact.evidence(neighbor_matrix(13, by_id, "in"), "geometric")
     found = scores(index, evidence="geometric")
     assert np.allclose(found, scores(index) * factors, rtol=0, atol=1.1e-12)
     for node in names:

@@ -1,4 +1,4 @@
-"""Answers as tables and in notebooks; many at once, as single ones."""
+"""Hits as tables and in notebooks; ``related_many``."""
 
 import pickle
 import re
@@ -30,19 +30,21 @@ def index(graph: Graph) -> Index:
 
 
 @pytest.mark.parametrize("measure", ["psimrank", "neighborhood", "xjaccard"])
-def test_many_are_asked_as_each_is(graph: Graph, measure: str) -> None:
+def test_related_many_equals_related(graph: Graph, measure: str) -> None:
     index = cocite.build(graph, measure=measure)
-    asked: list[Any] = [*range(NODES), [3, 4], 7]
-    single = [index.related(node, 6, min_confidence=0.5) for node in asked]
+    queries: list[Any] = [*range(NODES), [3, 4], 7]
+    single = [index.related(node, 6, min_confidence=0.5) for node in queries]
     for threads in (None, 1, 3):
-        found = index.related_many(iter(asked), 6, min_confidence=0.5, threads=threads)
+        found = index.related_many(iter(queries), 6, min_confidence=0.5, threads=threads)
         assert found == single
-        assert found.nodes == asked
+        assert found.nodes == queries
         assert pickle.dumps([list(hits) for hits in found]) == pickle.dumps(list(map(list, single)))
     assert index.related_many([], 6) == []
 
 
-def test_refined_and_ordered_hits_in_many(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_related_many_accepts_refine_and_order(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 256)
     options: dict[str, Any]
     for options in ({"refine": True}, {"order": "score*pagerank"}, {"decay": 0.6}):
@@ -50,8 +52,10 @@ def test_refined_and_ordered_hits_in_many(index: Index, monkeypatch: pytest.Monk
         assert index.related_many(range(3), 4, threads=4, **options) == single
 
 
-def test_unknown_name_fails_before_any_work(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Index, "related", lambda *args, **options: pytest.fail("was asked"))
+def test_related_many_rejects_unknown_names_first(
+    index: Index, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Index, "related", lambda *args, **options: pytest.fail("was queried"))
     with pytest.raises(UnknownNode, match="'none'"):
         index.related_many([1, "none"])
     with pytest.raises(UsageError, match="nodes is 'ab'; pass a list"):
@@ -60,7 +64,7 @@ def test_unknown_name_fails_before_any_work(index: Index, monkeypatch: pytest.Mo
         index.related_many([1], threads=0)
 
 
-def test_hits_are_a_list_and_a_table(index: Index) -> None:
+def test_hits_convert_to_tables(index: Index) -> None:
     hits = index.related(3, 5)
     assert isinstance(hits, Hits)
     assert isinstance(hits[:2], Hits)
@@ -76,7 +80,7 @@ def test_hits_are_a_list_and_a_table(index: Index) -> None:
     assert Hits().to_arrow().num_rows == 0
 
 
-def test_lists_of_hits_are_a_table(index: Index) -> None:
+def test_hit_lists_convert_to_tables(index: Index) -> None:
     lists = index.related_many([3, 5], 4)
     frame = lists.to_pandas()
     assert list(frame.columns) == ["node", "rank", "related", "score", "stderr", "low", "high"]
@@ -88,11 +92,11 @@ def test_lists_of_hits_are_a_table(index: Index) -> None:
     assert list(frame.itertuples(index=False, name=None)) == rows
     assert lists.to_polars().rows() == rows
     assert lists.to_arrow().to_pylist() == frame.to_dict("records")
-    together = index.related_many([[3, 4]], 2)
-    assert together.to_arrow()["node"].to_pylist() == ["[3, 4]"] * 2
+    joint = index.related_many([[3, 4]], 2)
+    assert joint.to_arrow()["node"].to_pylist() == ["[3, 4]"] * 2
 
 
-def test_names_of_several_types_are_text_in_tables_of_one_type() -> None:
+def test_hits_tables_stringify_mixed_names() -> None:
     hits = Hits([Hit((1, "a"), 0.5, 0.0, 0.5, 0.5), Hit(3, 0.25, 0.0, 0.25, 0.25)])
     assert hits.to_pandas()["node"].tolist() == [(1, "a"), 3]
     assert hits.to_arrow()["node"].to_pylist() == ["(1, 'a')", "3"]
@@ -104,7 +108,7 @@ def cells(html: str) -> list[list[ElementTree.Element]]:
     return [list(row) for row in root.iter("tr")][1:]
 
 
-def test_a_notebook_shows_bars_with_intervals() -> None:
+def test_hits_repr_html_draws_bars_with_intervals() -> None:
     page = "http://a.org/?x=1&y=<b>"
     hits = Hits([Hit(page, 0.5, 0.1, 0.25, 1.0), Hit('<script>"', 0.25, 0.0, 0.25, 0.25)])
     first, second = cells(hits._repr_html_())
@@ -121,9 +125,9 @@ def test_a_notebook_shows_bars_with_intervals() -> None:
     assert re.findall(r"[\d.]+", bar[1].get("d", ""))[::2][:2] == ["45.0", "11"]
     assert len(exact) == 1
     assert Hits()._repr_html_() == "<p>no hits</p>"
-    many = Hits([hits[0]] * 103)
-    assert many._repr_html_().endswith("<p>and 3 more hits</p>")
-    assert len(cells(many._repr_html_())) == 100
+    long_list = Hits([hits[0]] * 103)
+    assert long_list._repr_html_().endswith("<p>and 3 more hits</p>")
+    assert len(cells(long_list._repr_html_())) == 100
     lists = HitLists(["<a>"] * 12, [hits] * 12)
     assert lists._repr_html_().count("<p><b>&lt;a&gt;</b></p>") == 10
     assert lists._repr_html_().endswith("<p>and 2 more lists</p>")
@@ -137,20 +141,22 @@ index.related("a")
 """
 
 
-def test_a_notebook_runs() -> None:
+def test_hits_display_in_notebook() -> None:
     cell: dict[str, Any] = {"cell_type": "code", "metadata": {}, "source": NOTEBOOK, "outputs": []}
     cell |= {"execution_count": None, "id": "one"}
-    made = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
-    book: Any = nbformat.from_dict(made)  # type: ignore[no-untyped-call]
-    nbclient.NotebookClient(book, timeout=300).execute()
-    shown = [output for output in book.cells[0].outputs if output.output_type == "execute_result"]
-    rows = cells(shown[0].data["text/html"])
+    content = {"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [cell]}
+    notebook: Any = nbformat.from_dict(content)  # type: ignore[no-untyped-call]
+    nbclient.NotebookClient(notebook, timeout=300).execute()
+    outputs = [
+        output for output in notebook.cells[0].outputs if output.output_type == "execute_result"
+    ]
+    rows = cells(outputs[0].data["text/html"])
     assert rows
     assert {row[1].text for row in rows} <= set("bcd")
-    assert "Hit(node='b'" in shown[0].data["text/plain"]
+    assert "Hit(node='b'" in outputs[0].data["text/plain"]
 
 
-def test_printed_hits_are_lines() -> None:
+def test_hits_str_prints_lines() -> None:
     lion = Hit("Lion", 0.5, 0.0, 0.5, 0.5).titled("The lion")
     hits = Hits([lion, Hit("Plains_Zebra", 0.25, 0.01, 0.2, 0.3)])
     assert str(hits) == (

@@ -1,4 +1,4 @@
-"""Asking: against brute-force walks, against itself, and what is said of errors."""
+"""Queries of an index: scores of brute-force walks, forked processes and threads."""
 
 import math
 import os
@@ -28,7 +28,7 @@ STEPS = {"simrank": "uniform", "psimrank": "argmin"}
     st.integers(1, 15),
     st.floats(0.05, 0.95),
 )
-def test_scores_are_means_over_brute_force_walks(
+def test_similarity_equals_mean_over_brute_force_walks(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     measure: str,
@@ -80,7 +80,7 @@ def expected(index: Index) -> Expected:
     return {node: index.related(node, 15) for node in nodes}
 
 
-def test_min_score_is_a_floor_that_includes_itself(index: Index) -> None:
+def test_related_min_score_is_inclusive(index: Index) -> None:
     hits = index.related("n77", 1000)
     found = index.related("n77", 1000, min_score=hits[9].score)
     assert found == [h for h in hits if h.score >= hits[9].score]
@@ -91,34 +91,34 @@ def test_min_score_is_a_floor_that_includes_itself(index: Index) -> None:
 
 
 @pytest.mark.process
-def test_a_forked_process_answers_as_its_parent(index: Index, expected: Expected) -> None:
-    """Prefork servers: scratch memory must not be shared."""
+def test_related_works_in_forked_processes(index: Index, expected: Expected) -> None:
+    """As in prefork servers: scratch memory must not be shared."""
     children = []
     for _ in range(3):
         child = os.fork()
         if child == 0:
-            fine = all(index.related(n, 15) == expected[n] for n in [*expected] * 5)
-            os._exit(0 if fine else 1)
+            equal = all(index.related(n, 15) == expected[n] for n in [*expected] * 5)
+            os._exit(0 if equal else 1)
         children.append(child)
     assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0, 0, 0]
 
 
-def test_queries_from_many_threads_are_those_of_one(index: Index, expected: Expected) -> None:
-    wrong: list[str] = []
+def test_related_is_thread_safe(index: Index, expected: Expected) -> None:
+    mismatches: list[str] = []
 
-    def ask() -> None:
+    def query() -> None:
         for _ in range(5):
-            wrong.extend(n for n in expected if index.related(n, 15) != expected[n])
+            mismatches.extend(n for n in expected if index.related(n, 15) != expected[n])
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
+    threads = [threading.Thread(target=query) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert wrong == []
+    assert mismatches == []
 
 
-def test_integer_names_may_be_given_as_integers(make_graph: MakeGraph) -> None:
+def test_related_accepts_integer_names(make_graph: MakeGraph) -> None:
     index = cocite.build(make_graph([(1, 20), (1, 300)]), samples=3, measure="psimrank")
     assert index.related(20)[0].node == "300"
     assert index.similarity(20, "300").score == pytest.approx(0.6)

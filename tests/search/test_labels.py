@@ -1,4 +1,4 @@
-"""An index of links in memory is asked, and answers, with the names as they were given."""
+"""An index of in-memory links accepts and returns the original names."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -23,33 +23,35 @@ LABELS: dict[str, Callable[[int], Any]] = {
 labels = pytest.mark.parametrize("label", LABELS.values(), ids=LABELS)
 
 
-def both(label: Callable[[int], Any], tmp_path: Path, **options: Any) -> tuple[Index, Index]:
-    """The index of the labels, and that of a file with their texts."""
+def build_both(label: Callable[[int], Any], tmp_path: Path, **options: Any) -> tuple[Index, Index]:
+    """Build an index of the labels, and one of a file with their texts."""
     links = [(label(a), label(b)) for a, b in PAIRS]
     file = tmp_path / "links.tsv"
     file.write_text("".join(f"{a}\t{b}\n" for a, b in links))
-    plain = cocite.ingest(file, delimiter="tab", header="no")
-    return cocite.build(cocite.ingest(links), **options), cocite.build(plain, **options)
+    text_graph = cocite.ingest(file, delimiter="tab", header="no")
+    return cocite.build(cocite.ingest(links), **options), cocite.build(text_graph, **options)
 
 
 @labels
 @pytest.mark.parametrize("measure", ["neighborhood", "psimrank"])
-def test_names_answer_str(label: Callable[[int], Any], measure: str, tmp_path: Path) -> None:
-    index, plain = both(label, tmp_path, measure=measure)
+def test_related_returns_original_names(
+    label: Callable[[int], Any], measure: str, tmp_path: Path
+) -> None:
+    index, text_index = build_both(label, tmp_path, measure=measure)
     for node in range(6):
-        ours, theirs = index.related(label(node)), plain.related(str(label(node)))
-        named = {str(label(other)): label(other) for other in range(6)}
-        assert ours == [hit._replace(node=named[hit.node]) for hit in theirs]
-        assert {type(hit.node) for hit in ours} <= {type(label(other)) for other in range(6)}
-        assert index.related(str(label(node))) == ours
-        assert ours.certain_ranks == theirs.certain_ranks
-        for hit in ours:
+        hits, text_hits = index.related(label(node)), text_index.related(str(label(node)))
+        labels_by_text = {str(label(other)): label(other) for other in range(6)}
+        assert hits == [hit._replace(node=labels_by_text[hit.node]) for hit in text_hits]
+        assert {type(hit.node) for hit in hits} <= {type(label(other)) for other in range(6)}
+        assert index.related(str(label(node))) == hits
+        assert hits.certain_ranks == text_hits.certain_ranks
+        for hit in hits:
             assert index.similarity(label(node), hit.node).score == hit.score
 
 
 @labels
-def test_all_questions_take_the_names_given(label: Callable[[int], Any], tmp_path: Path) -> None:
-    index, _ = both(label, tmp_path, measure="psimrank", samples=50)
+def test_index_methods_accept_original_names(label: Callable[[int], Any], tmp_path: Path) -> None:
+    index, _ = build_both(label, tmp_path, measure="psimrank", samples=50)
     a, b, c = label(2), label(3), label(4)
     hits = index.related([a, b])
     assert a not in [hit.node for hit in hits]
@@ -66,22 +68,22 @@ def test_all_questions_take_the_names_given(label: Callable[[int], Any], tmp_pat
     index.related_all(tmp_path / "all.tsv", k=2)
     assert str(b) in (tmp_path / "all.tsv").read_text()
     graph = cocite.ingest([(label(x), label(y)) for x, y in PAIRS])
-    kept = cocite.build(graph, measure="psimrank", only_nodes=[a, b])
-    assert [hit.node for hit in kept.related(a)] == [b]
+    selected = cocite.build(graph, measure="psimrank", only_nodes=[a, b])
+    assert [hit.node for hit in selected.related(a)] == [b]
     with pytest.raises(UnknownNode, match="contains only 2 of the 6 pages"):
-        kept.related(c)
+        selected.related(c)
     with pytest.raises(UnknownNode, match="no node is named"):
         index.related(("no", "such"))
 
 
-def test_a_tuple_that_is_no_name_asks_several(tmp_path: Path) -> None:
-    index, _ = both(LABELS["tuples"], tmp_path)
-    one, other = LABELS["tuples"](2), LABELS["tuples"](3)
-    assert index.related((one, other)) == index.related([one, other])
-    assert index.related(one) != index.related([one, other])
+def test_related_tuple_queries_several_nodes(tmp_path: Path) -> None:
+    index, _ = build_both(LABELS["tuples"], tmp_path)
+    first, second = LABELS["tuples"](2), LABELS["tuples"](3)
+    assert index.related((first, second)) == index.related([first, second])
+    assert index.related(first) != index.related([first, second])
 
 
-def test_what_is_made_of_a_graph_in_memory_answers_with_the_names_given() -> None:
+def test_in_memory_graph_results_keep_original_names() -> None:
     graph = cocite.ingest(networkx.Graph(networkx.karate_club_graph().edges()))
     index = cocite.build(graph, measure="psimrank", samples=20)
     assert all(type(hit.node) is int for hit in index.related(0))
@@ -90,7 +92,7 @@ def test_what_is_made_of_a_graph_in_memory_answers_with_the_names_given() -> Non
     assert list(map(type, tops)) == [int, int]
 
 
-def test_an_index_on_the_disk_has_the_text(tmp_path: Path) -> None:
+def test_stored_index_has_text_names(tmp_path: Path) -> None:
     links = [((a, "x"), (b, "x")) for a, b in PAIRS]
     graph = cocite.ingest(links, tmp_path / "g")
     index = cocite.build(graph, tmp_path / "i", measure="psimrank", samples=20)

@@ -1,4 +1,4 @@
-"""Layouts of walks: brute force, each other to the bit, the walks themselves, damage."""
+"""Layouts of walks, compared with brute force and with each other; damage."""
 
 import math
 from pathlib import Path
@@ -17,7 +17,7 @@ from tests.conftest import MakeGraph
 from tests.oracles import walks
 from tests.oracles.compact import relatives
 from tests.oracles.graphs import Edges, graphs, in_neighbors
-from tests.search.test_why import STEPS, TURN, turned
+from tests.search.test_why import DIRECTION_KEYS, STEPS, neighbor_lists
 
 LAYOUTS = {
     "simrank": ("trees", "paths"),
@@ -29,7 +29,7 @@ WITH_WALKS = [(m, layout) for m, layouts in LAYOUTS.items() for layout in layout
 TREES = ("psimrank", "trees"), ("psimrank", "packed")
 
 
-def make(graph: Graph, measure: str, layout: str, **options: Any) -> Index:
+def build(graph: Graph, measure: str, layout: str, **options: Any) -> Index:
     return cocite.build(graph, measure=measure, layout=layout, **options)
 
 
@@ -43,27 +43,29 @@ def reader_of(index: Index) -> WalkReader:
 @given(
     graphs(),
     st.sampled_from(WITH_WALKS),
-    st.sampled_from(sorted(TURN)),
+    st.sampled_from(sorted(DIRECTION_KEYS)),
     st.tuples(st.integers(1, 6), st.integers(1, 15), st.integers(0, 2**64 - 1)),
 )
-def test_walks_and_meetings_are_those_of_brute_force(
+def test_walk_reader_matches_brute_force(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     kind: tuple[str, str],
     direction: str,
-    chosen: tuple[int, int, int],
+    drawn: tuple[int, int, int],
 ) -> None:
     n, edges = graph
     measure, layout = kind
-    samples, length, seed = chosen
+    samples, length, seed = drawn
     options: dict[str, Any] = {"samples": samples, "length": length, "seed": seed, "shard": 4}
-    index = make(make_graph(edges, range(n)), measure, layout, direction=direction, **options)
-    reader, neighbors = reader_of(index), turned(n, edges, direction)
+    index = build(make_graph(edges, range(n)), measure, layout, direction=direction, **options)
+    reader, neighbors = reader_of(index), neighbor_lists(n, edges, direction)
     for sample in range(samples):
-        walked = walks.paths(neighbors, STEPS[measure], seed, sample, length, TURN[direction])
-        times = walks.meeting_times(walked)
+        paths = walks.paths(
+            neighbors, STEPS[measure], seed, sample, length, DIRECTION_KEYS[direction]
+        )
+        times = walks.meeting_times(paths)
         for u in range(n):
-            steps = walked[u][1:]
+            steps = paths[u][1:]
             padded = steps + [NOWHERE] * (length - len(steps))
             assert reader.walks(u)[sample].tolist() == padded
             for v in range(n):
@@ -77,21 +79,21 @@ def test_walks_and_meetings_are_those_of_brute_force(
     st.integers(0, 2**64 - 1),
     st.data(),
 )
-def test_many_are_asked_at_once_in_long_trees(
+def test_meeting_reader_times_with_handles_long_trees(
     make_graph: MakeGraph, kind: tuple[str, str], length: int, seed: int, data: st.DataObject
 ) -> None:
-    """Trees of many words of labels, most of which are passed at once; any others in any order."""
+    """Trees whose labels fill many words; other nodes in any order."""
     n, edges = 70, [(v // 3, v) for v in range(1, 70)] + [(60, 0), (69, 1), (5, 2), (3, 40)]
     measure, layout = kind
     options: dict[str, Any] = {"samples": 3, "length": length, "seed": seed, "shard": 2}
-    index = make(make_graph(edges, range(n)), measure, layout, **options)
-    reader, neighbors = index.scorer.readers[0], turned(n, edges, "in")
+    index = build(make_graph(edges, range(n)), measure, layout, **options)
+    reader, neighbors = index.scorer.readers[0], neighbor_lists(n, edges, "in")
     assert isinstance(reader, MeetingReader)
-    some = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=90))
+    nodes = data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=90))
     for sample in range(3):
         times = walks.meeting_times(walks.paths(neighbors, STEPS[measure], seed, sample, length))
         for u in range(0, n, 7):
-            others = [v for v in some if v != u]
+            others = [v for v in nodes if v != u]
             found = reader.times_with(u, np.array(others, np.uint32))
             assert found.shape == (3, len(others))
             assert found[sample].tolist() == times[u, others].tolist()
@@ -110,38 +112,39 @@ def test_many_are_asked_at_once_in_long_trees(
     ),
     st.floats(0.05, 0.95),
 )
-def test_layouts_of_one_measure_answer_alike_to_the_bit(
+def test_layouts_give_identical_scores(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     measure: str,
-    chosen: dict[str, Any],
+    options: dict[str, Any],
     decay: float,
 ) -> None:
     n, edges = graph
     stored, layouts = make_graph(edges, range(n)), (*LAYOUTS[measure], "packed")
-    trees, *others = [make(stored, measure, layout, shard=5, **chosen) for layout in layouts]
+    trees, *others = [build(stored, measure, layout, shard=5, **options) for layout in layouts]
     for u in range(n):
         expected = trees.related(u, n, decay=decay)
         pairs = [trees.similarity(u, v, decay=decay) for v in range(n)]
         for other in others:
-            assert str(other.related(u, n, decay=decay)) == str(expected)  # nan is nan
+            # as text, because nan != nan
+            assert str(other.related(u, n, decay=decay)) == str(expected)
             found = [other.similarity(u, v, decay=decay) for v in range(n)]
             assert str(found) == str(pairs)
 
 
 @settings(max_examples=25)
 @given(graphs(), st.integers(1, 12), st.integers(1, 15), st.floats(0.05, 0.95))
-def test_compacted_scores_are_means_over_the_sampled_functions(
+def test_compact_layout_scores_match_sampled_functions(
     make_graph: MakeGraph, graph: tuple[int, Edges], samples: int, length: int, decay: float
 ) -> None:
-    """Each sample's function is read off its walks of one step, and asked by plain sets."""
+    """A sample's function is read from its walks of one step, and evaluated with plain sets."""
     n, edges = graph
     options: dict[str, Any] = {"samples": samples, "length": length, "shard": 5}
-    index = make(make_graph(edges, range(n)), "compact-simrank", "compact", **options)
+    index = build(make_graph(edges, range(n)), "compact-simrank", "compact", **options)
     values = np.zeros((samples, n, n))
     for sample in range(samples):
-        one = walks.paths(in_neighbors(n, edges), "uniform", 0, sample, 1)
-        step = [path[1] if len(path) > 1 else None for path in one]
+        paths = walks.paths(in_neighbors(n, edges), "uniform", 0, sample, 1)
+        step = [path[1] if len(path) > 1 else None for path in paths]
         for u in range(n):
             for v, value in relatives(step, u, decay, length).items():
                 values[sample, u, v] = value
@@ -161,25 +164,25 @@ def test_compacted_scores_are_means_over_the_sampled_functions(
                 assert abs(score.stderr - error) < 1e-6
 
 
-def test_a_cycle_is_walked_round_and_round(make_graph: MakeGraph) -> None:
-    """Two nodes of a cycle never meet; what hangs on it meets the node as far from it."""
+def test_compact_layout_follows_cycles(make_graph: MakeGraph) -> None:
+    """Nodes of a cycle never meet; a tail meets the cycle node at the same distance."""
     ring = [(i, (i + 1) % 3) for i in range(3)]
     graph = make_graph([*ring, (2, "tail"), ("tail", "end")])
-    index = make(graph, "compact-simrank", "compact", samples=3, length=9)
+    index = build(graph, "compact-simrank", "compact", samples=3, length=9)
     assert index.similarity(0, 1).score == index.similarity(1, 2).score == 0
     assert [hit[:3] for hit in index.related(0)] == [("tail", 0.6, 0.0)]
     assert [hit[:3] for hit in index.related(1)] == [("end", 0.36, 0.0)]
     assert [hit[:3] for hit in index.related("end")] == [("1", 0.36, 0.0)]
 
 
-def test_repeated_children_end(make_graph: MakeGraph) -> None:
-    """200 children, all of them a node with the same 200 children: 200**15 ways down."""
+def test_compact_layout_detects_repeated_children(make_graph: MakeGraph) -> None:
+    """All 200 children have the same 200 children: there are 200**15 paths down."""
     graph = make_graph([(i, (i + 1) % 200) for i in range(200)])
-    index = make(graph, "compact-simrank", "compact", samples=1, length=15)
+    index = build(graph, "compact-simrank", "compact", samples=1, length=15)
     path = Path(index.stored.store.path) / "in.samples-000000"
     words = np.fromfile(path, np.uint32)
     words[:200] = 0  # forward
-    words[200:401] = [200 * (i % 2) for i in range(201)]  # begin: the even nodes have them all
+    words[200:401] = [200 * (i % 2) for i in range(201)]  # begin: even nodes have all children
     words[401:601] = 2  # child
     words.tofile(path)
     with pytest.raises(Damaged, match="see: cocite verify"):

@@ -31,9 +31,9 @@ from tests.search.exact import assert_related_is_similarity_sorted, scores
 
 FORMS = ("cosine", "jaccard", "count")
 ROUNDING = 2e-12
-"""Scores are whole grains (1e-12); sums of some dozens of numbers are off by far less."""
+"""Scores are multiples of 1e-12; sums of a few dozen numbers are off by far less."""
 SOLVED = 1e-11
-"""Solving and pushing are off by some 1e-15 a step."""
+"""Solving and pushing are off by about 1e-15 per step."""
 
 
 # -- cocitation and coupling ---------------------------------------------------------------
@@ -46,60 +46,68 @@ SOLVED = 1e-11
     st.sampled_from(["in", "out", "both"]),
     st.fixed_dictionaries({"form": st.sampled_from(FORMS), "idf": st.booleans()}),
 )
-def test_scores_are_those_of_dense_products(
+def test_cocitation_scores_match_dense_products(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     measure: str,
     direction: str,
-    asked: dict[str, Any],
+    options: dict[str, Any],
 ) -> None:
     n, edges = graph
     index = cocite.build(make_graph(edges, range(n)), measure=measure, direction=direction)
     ins = dense(n, edges) if measure == "cocitation" else dense(n, edges).T
-    ways = {"in": [ins], "out": [ins.T], "both": [ins, ins.T]}
-    truth = np.mean([exact.common(rows, **asked) for rows in ways[direction]], axis=0)
-    found = scores(cocite.open(index.stored.store.path), **asked)
+    matrices = {"in": [ins], "out": [ins.T], "both": [ins, ins.T]}
+    truth = np.mean([exact.common(rows, **options) for rows in matrices[direction]], axis=0)
+    found = scores(cocite.open(index.stored.store.path), **options)
     assert np.abs(found - truth).max() < ROUNDING
     assert (found == found.T).all()
-    assert_related_is_similarity_sorted(index, found, **asked)
+    assert_related_is_similarity_sorted(index, found, **options)
 
 
 @pytest.mark.parametrize(("direction", "turned"), [("in", "out"), ("out", "in")])
-def test_coupling_is(make_graph: MakeGraph, direction: str, turned: str) -> None:
+def test_coupling_equals_cocitation_of_reversed_direction(
+    make_graph: MakeGraph, direction: str, turned: str
+) -> None:
     rng = np.random.default_rng(5)
     graph = make_graph(rng.integers(0, 60, (500, 2)).tolist())
-    one = cocite.build(graph, measure="cocitation", direction=direction)
-    other = cocite.build(graph, measure="coupling", direction=turned)
-    assert one.related("1")
-    for node in one.nodes:
+    cocitation = cocite.build(graph, measure="cocitation", direction=direction)
+    coupling = cocite.build(graph, measure="coupling", direction=turned)
+    assert cocitation.related("1")
+    for node in cocitation.nodes:
         for form in FORMS:
             for idf in (False, True):
-                asked = {"form": form, "idf": idf}
-                assert one.related(node, 99, **asked) == other.related(node, 99, **asked)
+                options = {"form": form, "idf": idf}
+                assert cocitation.related(node, 99, **options) == coupling.related(
+                    node, 99, **options
+                )
 
 
-def test_closed_forms(make_graph: MakeGraph) -> None:
+def test_cocitation_matches_closed_forms(make_graph: MakeGraph) -> None:
     """u has 4 in-links, v has 9, 2 are common; x links to two of the 13 nodes, y to three."""
     edges = [(f"u{i}", "u") for i in range(2)] + [(f"v{i}", "v") for i in range(7)]
     edges += [(hub, node) for hub in "xy" for node in "uv"] + [("y", "v0")]
     index = cocite.build(make_graph(edges), measure="cocitation")
     assert len(index.nodes) == 13
-    plain = {"cosine": round(2 / math.sqrt(4 * 9), 12), "jaccard": round(2 / 11, 12), "count": 2}
-    x, y, one = math.log(13 / 2), math.log(13 / 3), math.log(13)
+    unweighted = {
+        "cosine": round(2 / math.sqrt(4 * 9), 12),
+        "jaccard": round(2 / 11, 12),
+        "count": 2,
+    }
+    x, y, unshared = math.log(13 / 2), math.log(13 / 3), math.log(13)
     shared = x**2 + y**2
     weighted = {
-        "cosine": shared / math.sqrt((2 * one**2 + shared) * (7 * one**2 + shared)),
-        "jaccard": (x + y) / (9 * one + x + y),
+        "cosine": shared / math.sqrt((2 * unshared**2 + shared) * (7 * unshared**2 + shared)),
+        "jaccard": (x + y) / (9 * unshared + x + y),
         "count": x + y,
     }
     for form in FORMS:
-        assert index.similarity("u", "v", form=form)[:2] == (plain[form], 0)
+        assert index.similarity("u", "v", form=form)[:2] == (unweighted[form], 0)
         score = index.similarity("u", "v", form=form, idf=True).score
         assert abs(score - weighted[form]) < ROUNDING
 
 
-def test_page_linking_to_all_weighs_nothing(make_graph: MakeGraph) -> None:
-    """Itself included: the logarithm of 1 is 0, in norms and in sums."""
+def test_cocitation_idf_ignores_page_linking_to_all(make_graph: MakeGraph) -> None:
+    """It links to itself, too: log(1) is 0, in norms and in sums."""
     graph = make_graph([("a", node) for node in "abcd"], keep_self_loops=True)
     index = cocite.build(graph, measure="cocitation")
     assert index.related("b")
@@ -113,7 +121,7 @@ def test_page_linking_to_all_weighs_nothing(make_graph: MakeGraph) -> None:
 
 @settings(max_examples=60)
 @given(graphs(max_nodes=12), st.sampled_from([1, 2, 1000]), st.sampled_from(["in", "out"]))
-def test_authorities_around_a_page_are_the_eigenvector(
+def test_companion_authorities_match_eigenvector(
     make_graph: MakeGraph, graph: tuple[int, Edges], max_degree: int, direction: str
 ) -> None:
     n, edges = graph
@@ -124,14 +132,14 @@ def test_authorities_around_a_page_are_the_eigenvector(
         found = {v: index.similarity(u, v, max_degree=max_degree).score for v in range(n)}
         assert {v for v in found if found[v] > 0} <= set(truth)
         assert sum(found.values()) == pytest.approx(1 if any(truth.values()) else 0, abs=1e-10)
-        if ratio < 0.9:  # a round brings the rest down by the ratio
+        if ratio < 0.9:  # each iteration reduces the error by this ratio
             allowed = 2e-9 + 20 * ratio**100
             for v, score in truth.items():
                 assert abs(found[v] - score) <= allowed
 
 
-def test_two_pages_that_one_page_recommends(make_graph: MakeGraph) -> None:
-    """a and b with two hubs in common, c with one of them: by hand a = b > c around a."""
+def test_companion_ranks_pages_by_common_hubs(make_graph: MakeGraph) -> None:
+    """a and b have two common hubs, c has one of them: around a, a = b > c."""
     graph = make_graph([("h", "a"), ("h", "b"), ("g", "a"), ("g", "b"), ("h", "c"), ("far", "z")])
     index = cocite.build(graph, measure="companion")
     hits = index.related("a")
@@ -146,10 +154,10 @@ def test_two_pages_that_one_page_recommends(make_graph: MakeGraph) -> None:
     why = index.why("a", "b")
     assert {reason.node for reason in why.reasons} == {"h", "g"}
     assert sum(reason.contribution for reason in why.reasons) == pytest.approx(hits[0].score)
-    assert why.reasons[0].node == "h"  # who recommends more of them is more of a hub
+    assert why.reasons[0].node == "h"  # the better hub links to more of them
 
 
-def test_a_wide_page_is_not_passed_through(make_graph: MakeGraph) -> None:
+def test_companion_max_degree_skips_wide_pages(make_graph: MakeGraph) -> None:
     edges = [("wide", f"p{i}") for i in range(9)] + [("h", "p0"), ("h", "p1")]
     index = cocite.build(make_graph(edges, ["alone"]), measure="companion")
     assert {hit.node for hit in index.related("p0", max_degree=9)} == {f"p{i}" for i in range(1, 9)}
@@ -167,7 +175,7 @@ def test_a_wide_page_is_not_passed_through(make_graph: MakeGraph) -> None:
     st.sampled_from([0.001, 0.3, 0.85, 0.999]),
     st.sampled_from([1.0, 0.1, 1e-3, 1e-12]),
 )
-def test_scores_are_within_the_tolerance_below_the_truth(
+def test_ppr_scores_are_within_tolerance_below_truth(
     make_graph: MakeGraph,
     graph: tuple[int, Edges],
     direction: str,
@@ -176,65 +184,69 @@ def test_scores_are_within_the_tolerance_below_the_truth(
 ) -> None:
     n, edges = graph
     index = cocite.build(make_graph(edges, range(n)), measure="ppr", direction=direction)
-    asked = {"damping": damping, "tolerance": tolerance}
+    options = {"damping": damping, "tolerance": tolerance}
     steps = dense(n, edges).T
-    ways = {"out": [steps], "in": [steps.T], "both": [steps, steps.T]}[direction]
-    truth = np.mean([exact.ppr(way, damping) for way in ways], axis=0)
+    matrices = {"out": [steps], "in": [steps.T], "both": [steps, steps.T]}[direction]
+    truth = np.mean([exact.ppr(matrix, damping) for matrix in matrices], axis=0)
     assert np.allclose(truth.sum(axis=1), 1)
-    found = scores(index, **asked)
+    found = scores(index, **options)
     assert (found <= truth + SOLVED).all()
     assert (found >= truth - tolerance - SOLVED).all()
     assert (1 - found.sum(axis=1) <= tolerance + n * SOLVED).all()
-    assert_related_is_similarity_sorted(index, found, **asked)
+    assert_related_is_similarity_sorted(index, found, **options)
     assert (np.diag(found) >= (1 - damping) - SOLVED).all() or tolerance > 1e-12
 
 
 @given(graphs(), st.sampled_from([0.3, 0.01]))
 @settings(max_examples=20)
-def test_certified_err(make_graph: MakeGraph, graph: tuple[int, Edges], tolerance: float) -> None:
+def test_ppr_push_certifies_error_bound(
+    make_graph: MakeGraph, graph: tuple[int, Edges], tolerance: float
+) -> None:
     n, edges = graph
     index = cocite.build(make_graph(edges, range(n)), measure="ppr")
     reader = index.scorer.readers[0]
     assert isinstance(reader, PushReader)
-    asked = {"damping": 0.85, "tolerance": tolerance}
-    truth, found = exact.ppr(dense(n, edges).T, 0.85), scores(index, **asked)
+    options = {"damping": 0.85, "tolerance": tolerance}
+    truth, found = exact.ppr(dense(n, edges).T, 0.85), scores(index, **options)
     for u in range(n):
         with borrowed(n) as scratch:
-            count, bound = reader._push(u, PartSettings(asked), scratch)
+            count, bound = reader._push(u, PartSettings(options), scratch)
             scratch.scores[scratch.used[:count]] = 0.0
         assert 0 <= bound <= tolerance * (1 + 1e-9)
         assert (truth[u] - found[u] <= bound + SOLVED).all()
-        # All that is missing is the bound itself: it is not merely an upper one.
+        # The missing mass is exactly the bound.
         assert abs(1 - found[u].sum() - bound) < n * SOLVED
 
 
-def test_walk_follows_links_forwards(make_graph: MakeGraph) -> None:
+def test_ppr_follows_out_links_by_default(make_graph: MakeGraph) -> None:
     graph = make_graph([("a", "b"), ("b", "c")], ["alone"])
-    ahead = cocite.build(graph, measure="ppr")
-    back = cocite.build(graph, measure="ppr", direction="in")
-    assert ahead.direction == "out"
-    assert [hit.node for hit in ahead.related("a")] == ["b", "c"]
-    assert [hit.node for hit in back.related("c")] == ["b", "a"]
-    assert ahead.related("c") == back.related("a") == []
-    assert ahead.similarity("a", "c").score > 0 == ahead.similarity("c", "a").score
-    assert ahead.similarity("alone", "alone")[:2] == (1, 0)
-    # a, b and c in turns, each step survived with 0.5: shares 4, 2 and 1 of 7.
-    assert [hit[:3] for hit in ahead.related("a", damping=0.5, tolerance=1e-12)] == [
+    forward = cocite.build(graph, measure="ppr")
+    backward = cocite.build(graph, measure="ppr", direction="in")
+    assert forward.direction == "out"
+    assert [hit.node for hit in forward.related("a")] == ["b", "c"]
+    assert [hit.node for hit in backward.related("c")] == ["b", "a"]
+    assert forward.related("c") == backward.related("a") == []
+    assert forward.similarity("a", "c").score > 0 == forward.similarity("c", "a").score
+    assert forward.similarity("alone", "alone")[:2] == (1, 0)
+    # Along a, b, c, each step survives with 0.5: shares of 4, 2 and 1 in 7.
+    assert [hit[:3] for hit in forward.related("a", damping=0.5, tolerance=1e-12)] == [
         ("b", round(2 / 7, 12), 0),
         ("c", round(1 / 7, 12), 0),
     ]
 
 
-def test_slices_do_not_change_a_bit(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a push is interrupted to listen, it goes on as if it had not been."""
+def test_ppr_push_is_unaffected_by_slices(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A push that pauses to check for interrupts resumes exactly."""
     rng = np.random.default_rng(5)
     index = cocite.build(make_graph(rng.integers(0, 300, (2000, 2)).tolist()), measure="ppr")
-    asked = list(index.nodes)[::6]
-    whole = [index.related(node, 400) for node in asked]
-    assert max(map(len, whole)) > 200
+    nodes = list(index.nodes)[::6]
+    expected = [index.related(node, 400) for node in nodes]
+    assert max(map(len, expected)) > 200
     for links in (1, 50, 5000):
         monkeypatch.setattr(push, "_SLICE", links)
-        assert [index.related(node, 400) for node in asked] == whole
+        assert [index.related(node, 400) for node in nodes] == expected
 
 
 # -- symmetric personalized PageRank -------------------------------------------------------
@@ -251,25 +263,29 @@ def symmetric(make_graph: MakeGraph, edges: Any, nodes: Any = (), **options: Any
     st.sampled_from([1, 10, 10**6]),
     st.sampled_from([1, 5, 100]),
 )
-def test_the_truth_is_within_what_is_certified(
-    make_graph: MakeGraph, graph: tuple[int, Edges], damping: float, max_edges: int, least: int
+def test_ppr_symmetric_intervals_contain_truth(
+    make_graph: MakeGraph,
+    graph: tuple[int, Edges],
+    damping: float,
+    max_edges: int,
+    min_results: int,
 ) -> None:
     n, edges = graph
     index = symmetric(make_graph, edges, range(n))
-    asked: dict[str, Any] = {"damping": damping, MAX_EDGES.name: max_edges}
-    asked[MIN_RESULTS.name] = least
+    options: dict[str, Any] = {"damping": damping, MAX_EDGES.name: max_edges}
+    options[MIN_RESULTS.name] = min_results
     links = dense(n, edges)
     truth = ppr_symmetric(links + links.T, damping)
     linked = (links + links.T).any(axis=1)
-    found = scores(index, **asked)
+    found = scores(index, **options)
     assert (found[linked] <= truth[linked] + SOLVED).all()
     high = np.ones((n, n))
     for u in range(n):
-        for hit in index.related(index.nodes.name(u), n, **asked):
+        for hit in index.related(index.nodes.name(u), n, **options):
             high[u, index.nodes.id(hit.node)] = hit.high
             assert hit.low == pytest.approx(hit.score, abs=1e-12)
         for v in range(n):
-            pair = index.similarity(index.nodes.name(u), index.nodes.name(v), **asked)
+            pair = index.similarity(index.nodes.name(u), index.nodes.name(v), **options)
             assert pair.low - SOLVED <= truth[u, v] <= pair.high + SOLVED
     assert (truth <= high + SOLVED).all()
     if max_edges == 10**6:
@@ -278,37 +294,41 @@ def test_the_truth_is_within_what_is_certified(
 
 @settings(max_examples=30)
 @given(graphs(), st.integers(1, 40))
-def test_list_fills_component(make_graph: MakeGraph, graph: tuple[int, Edges], least: int) -> None:
-    """However little is read: a page reaches all that is connected with it, or so many pages."""
+def test_ppr_symmetric_min_results_fills_component(
+    make_graph: MakeGraph, graph: tuple[int, Edges], min_results: int
+) -> None:
+    """Even with a low edge limit, a list reaches the whole component or ``min_results`` pages."""
     n, edges = graph
     index = symmetric(make_graph, edges, range(n))
     links = dense(n, edges)
     reached = np.linalg.matrix_power(links + links.T + np.eye(n), n) > 0
     for u in range(n):
-        there = int(reached[u].sum()) - 1
-        hits = index.related(index.nodes.name(u), n, **{MAX_EDGES.name: 1, MIN_RESULTS.name: least})
-        assert min(there, least) <= len(hits) <= there
+        reachable = int(reached[u].sum()) - 1
+        hits = index.related(
+            index.nodes.name(u), n, **{MAX_EDGES.name: 1, MIN_RESULTS.name: min_results}
+        )
+        assert min(reachable, min_results) <= len(hits) <= reachable
 
 
-def test_weighted_ppr_is_that_of_the_matrix(make_graph: MakeGraph) -> None:
+def test_ppr_symmetric_uses_weights(make_graph: MakeGraph) -> None:
     rng = np.random.default_rng(4)
     pairs = rng.integers(0, 30, (90, 2)).tolist()
     weights = np.exp(rng.normal(0, 1, 90)).astype(np.float32).tolist()
     rows = {(a, b): w for (a, b), w in zip(pairs, weights, strict=True) if a != b}
     graph = make_graph([(a, b, repr(w)) for (a, b), w in rows.items()], weight_column="3")
     index = cocite.build(graph, measure="ppr-symmetric")
-    either = np.zeros((graph.nodes, graph.nodes))
+    undirected = np.zeros((graph.nodes, graph.nodes))
     for (a, b), weight in rows.items():
         u, v = index.nodes.id(str(a)), index.nodes.id(str(b))
-        either[u, v] += weight
-        either[v, u] += weight
-    truth = ppr_symmetric(either, 0.9)
+        undirected[u, v] += weight
+        undirected[v, u] += weight
+    truth = ppr_symmetric(undirected, 0.9)
     assert np.abs(scores(index, max_edges=10**7) - truth).max() < SOLVED
-    plain = cocite.build(graph, measure="ppr-symmetric", unweighted=True)
-    assert np.abs(scores(plain) - truth).max() > 0.01
+    unweighted = cocite.build(graph, measure="ppr-symmetric", unweighted=True)
+    assert np.abs(scores(unweighted) - truth).max() > 0.01
 
 
-def test_isolated_pair_scores_1(make_graph: MakeGraph) -> None:
+def test_ppr_symmetric_isolated_pair_scores_1(make_graph: MakeGraph) -> None:
     edges = [("a", "b"), *(("h", f"x{i}") for i in range(50)), *(("k", f"x{i}") for i in range(50))]
     index = symmetric(make_graph, [*edges, ("h", "k")])
     assert index.similarity("a", "b").score == 1
@@ -316,7 +336,7 @@ def test_isolated_pair_scores_1(make_graph: MakeGraph) -> None:
     assert index.related("a") == [cocite.Hit("b", *index.similarity("a", "b"))]
 
 
-def test_it_takes_links_either_way_and_nothing_else(make_graph: MakeGraph) -> None:
+def test_ppr_symmetric_accepts_only_direction_any(make_graph: MakeGraph) -> None:
     graph = make_graph([("a", "b"), ("c", "b")])
     with pytest.raises(UsageError, match="direction is 'in'; for ppr-symmetric it must be any"):
         cocite.build(graph, measure="ppr-symmetric", direction="in")
@@ -335,7 +355,9 @@ def test_it_takes_links_either_way_and_nothing_else(make_graph: MakeGraph) -> No
 
 
 @pytest.mark.parametrize("name", ["in_neighbours", "out_neighbours", "in_offsets", "out_offsets"])
-def test_links_outside_are_an_error(make_graph: MakeGraph, tmp_path: Path, name: str) -> None:
+def test_companion_reports_links_out_of_range(
+    make_graph: MakeGraph, tmp_path: Path, name: str
+) -> None:
     graph = make_graph(np.random.default_rng(2).integers(0, 60, (240, 2)).tolist())
     names = list(cocite.build(graph, tmp_path / "i", measure="companion").nodes)
     (file,) = (tmp_path / "i").glob(f"*{name}")
@@ -344,11 +366,11 @@ def test_links_outside_are_an_error(make_graph: MakeGraph, tmp_path: Path, name:
         cocite.open(tmp_path / "i", verify=False).related(names[5])
 
 
-def test_degrees_that_are_none_are_damage(make_graph: MakeGraph) -> None:
+def test_ppr_symmetric_reports_damaged_degrees(make_graph: MakeGraph) -> None:
     index = symmetric(make_graph, [("a", "b"), ("c", "b")])
     path = index.stored.store.path / "any.degrees"
-    whole = path.read_bytes()
+    content = path.read_bytes()
     path.chmod(0o644)
-    path.write_bytes(whole[:-16] + np.array([-1.0, 1.0]).tobytes())
+    path.write_bytes(content[:-16] + np.array([-1.0, 1.0]).tobytes())
     with pytest.raises(Damaged, match="degrees"):
         cocite.open(path.parent).related("a")

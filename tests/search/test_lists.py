@@ -1,6 +1,6 @@
-"""Lists of hits: filtered, in other orders, of several nodes together.
+"""Lists of hits: filters, other orders, and several query nodes.
 
-What every measure owes is asked by the contract suite.
+The contract suite tests what holds for every measure.
 """
 
 import csv
@@ -25,7 +25,7 @@ SITES = ("http://a.org", "https://a.org", "http://b.org", "http://a.org.uk", "ht
 
 @pytest.fixture(scope="module")
 def sites(module_graph: MakeGraph) -> Index:
-    """100 pages of five sites with similar names, all mixed up; some are bare hosts or queries."""
+    """100 pages of five sites with similar names; some are bare hosts or have a query string."""
     pages = [f"{site}/{i}" for site in SITES for i in range(18)]
     pages += [*SITES, *(f"{site}?q" for site in SITES)]
     rng = np.random.default_rng(5)
@@ -37,12 +37,12 @@ def sites(module_graph: MakeGraph) -> Index:
 PAGE = "http://a.org/3"
 
 
-def whole(sites: Index) -> list[Hit]:
+def all_hits(sites: Index) -> list[Hit]:
     return sites.related(PAGE, 10**6)
 
 
-def test_pages_of_a_list_are_the_list(sites: Index) -> None:
-    hits = whole(sites)
+def test_related_offset_pages_through_hits(sites: Index) -> None:
+    hits = all_hits(sites)
     assert len(hits) > 50
     for size in (1, 7, 20):
         pages = [sites.related(PAGE, size, offset=low) for low in range(0, len(hits) + size, size)]
@@ -51,42 +51,42 @@ def test_pages_of_a_list_are_the_list(sites: Index) -> None:
 
 
 @pytest.mark.parametrize("prefix", ["http://a.org", "http://a.org/", "http://b.org/1", "", "x"])
-def test_prefixes(sites: Index, prefix: str) -> None:
-    hits = whole(sites)
-    only = [hit for hit in hits if hit.node.startswith(prefix)]
-    assert sites.related(PAGE, 10**6, prefix=prefix) == only
-    assert sites.related(PAGE, 1, prefix=prefix, total=True).total == len(only)
-    assert sites.related(PAGE, 3, prefix=prefix) == only[:3]
-    rest = [hit for hit in hits if not hit.node.startswith(prefix)]
-    assert sites.related(PAGE, 10**6, exclude_prefix=prefix) == rest
+def test_related_prefix_filters_hits(sites: Index, prefix: str) -> None:
+    hits = all_hits(sites)
+    matching = [hit for hit in hits if hit.node.startswith(prefix)]
+    assert sites.related(PAGE, 10**6, prefix=prefix) == matching
+    assert sites.related(PAGE, 1, prefix=prefix, total=True).total == len(matching)
+    assert sites.related(PAGE, 3, prefix=prefix) == matching[:3]
+    others = [hit for hit in hits if not hit.node.startswith(prefix)]
+    assert sites.related(PAGE, 10**6, exclude_prefix=prefix) == others
 
 
-def test_a_list_of_nodes(sites: Index) -> None:
+def test_related_only_filters_hits(sites: Index) -> None:
     names = [f"http://b.org/{i}" for i in range(18)] + [PAGE]
     names = [name for name in names if name in sites.nodes]
     found = sites.related(PAGE, 10**6, only=names * 2)
-    assert found == [hit for hit in whole(sites) if hit.node in names]
+    assert found == [hit for hit in all_hits(sites) if hit.node in names]
     assert sites.related(PAGE, only=[]) == []
 
 
-def test_other_sites_are_those_of_another_host(sites: Index) -> None:
-    """Whatever the scheme, and with nothing, a path or a query behind the host."""
+def test_related_exclude_same_site_compares_hosts(sites: Index) -> None:
+    """Whatever the scheme, and with or without a path or query after the host."""
 
     def site(name: str) -> str:
         return re.split("[/?]", name.split("://", 1)[1])[0]
 
-    expected = [hit for hit in whole(sites) if site(hit.node) != "a.org"]
+    expected = [hit for hit in all_hits(sites) if site(hit.node) != "a.org"]
     assert sites.related(PAGE, 10**6, exclude_same_site=True) == expected
     assert {site(hit.node) for hit in expected} == {"b.org", "a.org.uk", "ab.org"}
 
 
-def test_filters_join(sites: Index) -> None:
+def test_related_combines_filters(sites: Index) -> None:
     found = sites.related(
         PAGE, 4, offset=1, prefix="http://", exclude_prefix="http://b", min_score=0.01
     )
     expected = [
         hit
-        for hit in whole(sites)
+        for hit in all_hits(sites)
         if hit.node.startswith("http://")
         and not hit.node.startswith("http://b")
         and hit.score >= 0.01
@@ -94,14 +94,14 @@ def test_filters_join(sites: Index) -> None:
     assert found == expected[1:5]
 
 
-def test_a_query_after_a_filtered_one_finds_everything(sites: Index) -> None:
-    """What a filter forgot must not stay behind in the scratch memory."""
-    before = whole(sites)
+def test_related_filter_leaves_no_state(sites: Index) -> None:
+    """A filter must leave nothing in the scratch memory."""
+    before = all_hits(sites)
     sites.related(PAGE, 3, prefix="http://b.org/1")
-    assert whole(sites) == before
+    assert all_hits(sites) == before
 
 
-def test_integer_names_have_prefixes_too(make_graph: MakeGraph) -> None:
+def test_related_prefix_matches_integer_names(make_graph: MakeGraph) -> None:
     rng = np.random.default_rng(5)
     graph = make_graph(rng.integers(0, 40, (300, 2)).tolist())
     index = cocite.build(graph, samples=30, measure="psimrank")
@@ -109,16 +109,16 @@ def test_integer_names_have_prefixes_too(make_graph: MakeGraph) -> None:
     assert index.related(3, 100, prefix="1") == [h for h in hits if h.node.startswith("1")]
 
 
-def test_wrong_filters_are_refused(sites: Index, make_graph: MakeGraph) -> None:
+def test_related_rejects_invalid_filters(sites: Index, make_graph: MakeGraph) -> None:
     with pytest.raises(UnknownNode, match="nobody"):
         sites.related(PAGE, only=["nobody"])
     with pytest.raises(UsageError, match="only is a single string"):
         sites.related(PAGE, only="http://b.org/1")
     with pytest.raises(UsageError, match=r"offset is -1; it must be a whole number, 0 or more"):
         sites.related(PAGE, offset=-1)
-    plain = cocite.build(make_graph([("h", "a"), ("h", "b")]), samples=3, measure="psimrank")
+    without_urls = cocite.build(make_graph([("h", "a"), ("h", "b")]), samples=3, measure="psimrank")
     with pytest.raises(UsageError, match="'a' is not a URL, so it has no site"):
-        plain.related("a", exclude_same_site=True)
+        without_urls.related("a", exclude_same_site=True)
 
 
 PRODUCT, RANK = "score*pagerank", "pagerank"
@@ -126,7 +126,7 @@ PRODUCT, RANK = "score*pagerank", "pagerank"
 
 @pytest.fixture
 def graph(make_graph: MakeGraph) -> Graph:
-    """60 pages, some of them much linked to."""
+    """60 pages, some of them with many in-links."""
     rng = np.random.default_rng(5)
     far = (60 * rng.random((420, 2)) ** 2).astype(int)
     return make_graph(far.tolist(), range(60))
@@ -137,61 +137,64 @@ def index(graph: Graph) -> Index:
     return cocite.build(graph, samples=60, measure="psimrank")
 
 
-def expected(index: Index, ranks: dict[str, float], by: str, hits: list[Hit]) -> list[Hit]:
-    """By the definition, from the candidates in the order of scores; sorting is stable."""
+def ranked_by(index: Index, ranks: dict[str, float], order: str, hits: list[Hit]) -> list[Hit]:
+    """Sort candidates, in the order of scores, by definition; sorting is stable."""
 
     def key(hit: Hit) -> float:
-        return -ranks[hit.node] * (hit.score if by == PRODUCT else 1)
+        return -ranks[hit.node] * (hit.score if order == PRODUCT else 1)
 
     return sorted(hits, key=key)
 
 
-@pytest.mark.parametrize("by", [PRODUCT, RANK])
-def test_candidates_are_put_in_another_order(graph: Graph, index: Index, by: str) -> None:
+@pytest.mark.parametrize("order", [PRODUCT, RANK])
+def test_related_order_sorts_candidates(graph: Graph, index: Index, order: str) -> None:
     ranks = dict(cocite.pagerank(graph).top(60))
     for node in ("0", "7", "30"):
-        for asked in (node, [node, "12"]):
-            everyone = index.related(asked, 60)
-            whole = expected(index, ranks, by, everyone)
-            assert index.related(asked, 60, order=by) == whole
-            assert index.related(asked, 4, order=by) == whole[:4]  # all 100 best are candidates
-            assert index.related(asked, 4, offset=2, order=by) == whole[2:6]
-            counted = index.related(asked, 4, offset=2, order=by, candidates=3, total=True)
-            assert (len(counted), counted.total) == (1, 3)
-            few = expected(index, ranks, by, everyone[:9])
-            assert index.related(asked, 5, order=by, candidates=9) == few[:5]
-            assert index.related(asked, 60, order=by, candidates=9) == few
+        for query in (node, [node, "12"]):
+            hits = index.related(query, 60)
+            expected = ranked_by(index, ranks, order, hits)
+            assert index.related(query, 60, order=order) == expected
+            # By default the best 100 are candidates.
+            assert index.related(query, 4, order=order) == expected[:4]
+            assert index.related(query, 4, offset=2, order=order) == expected[2:6]
+            limited = index.related(query, 4, offset=2, order=order, candidates=3, total=True)
+            assert (len(limited), limited.total) == (1, 3)
+            few_candidates = ranked_by(index, ranks, order, hits[:9])
+            assert index.related(query, 5, order=order, candidates=9) == few_candidates[:5]
+            assert index.related(query, 60, order=order, candidates=9) == few_candidates
     assert index.related("7", 60, order="score") == index.related("7", 60)
 
 
-def test_pageranks_are_those_of_the_graph(graph: Graph, index: Index) -> None:
+def test_pageranks_equal_pagerank_of_graph(graph: Graph, index: Index) -> None:
     found = cocite.pagerank(graph)
     assert index.pageranks(index.nodes) == found.values.tolist()
     assert index.pageranks(["3"], found.values) == [found.values[index.nodes.id("3")]]
 
 
 @pytest.mark.parametrize("ending", ["npy", "csv", "parquet"])
-def test_ranks_are_read_back(graph: Graph, index: Index, tmp_path: Path, ending: str) -> None:
+def test_related_ranks_accepts_rank_files(
+    graph: Graph, index: Index, tmp_path: Path, ending: str
+) -> None:
     path = tmp_path / f"ranks.{ending}"
     assert main(["rank", str(graph.path), "-o", str(path), "-k", "1"]) == 0
     assert index.pageranks(index.nodes, path) == pytest.approx(index.pageranks(index.nodes))
     assert index.related("7", 9, order=RANK, ranks=path) == index.related("7", 9, order=RANK)
 
 
-def test_filters_and_refined_answers_can_be_ordered(graph: Graph) -> None:
+def test_related_order_combines_with_refine_and_filters(graph: Graph) -> None:
     index = cocite.build(graph, measure="simrank", samples=60)
     ranks = dict(cocite.pagerank(graph).top(60))
     hits = index.related("7", 100, refine=True)
     found = index.related("7", 5, refine=True, order=PRODUCT)
-    assert found == expected(index, ranks, PRODUCT, hits)[:5]
-    among = index.related("7", 9, only=["3", "5", "9"], order=RANK, min_score=0.001)
-    assert [hit.node for hit in among] == sorted(
-        (hit.node for hit in among), key=lambda node: -ranks[node]
+    assert found == ranked_by(index, ranks, PRODUCT, hits)[:5]
+    filtered = index.related("7", 9, only=["3", "5", "9"], order=RANK, min_score=0.001)
+    assert [hit.node for hit in filtered] == sorted(
+        (hit.node for hit in filtered), key=lambda node: -ranks[node]
     )
-    assert {hit.node for hit in among} <= {"3", "5", "9"}
+    assert {hit.node for hit in filtered} <= {"3", "5", "9"}
 
 
-def test_certain_product_order_is_that_of_intervals(graph: Graph) -> None:
+def test_related_order_certain_ranks_follow_intervals(graph: Graph) -> None:
     index, found = cocite.build(graph, samples=3000, measure="psimrank"), 0
     for node in map(str, range(0, 60, 5)):
         hits = index.related(node, 60, order=PRODUCT)
@@ -209,8 +212,8 @@ def test_certain_product_order_is_that_of_intervals(graph: Graph) -> None:
     assert found > 3
 
 
-def test_shown_product_order_is_certain_among_candidates(graph: Graph) -> None:
-    """A page that is not shown may stand above the first, as little is known of it."""
+def test_related_order_certain_ranks_consider_all_candidates(graph: Graph) -> None:
+    """A page with a wide interval may rank above the first, even if it is not shown."""
     index = cocite.build(graph, samples=1000, measure="psimrank")
     for node in ("0", "7", "30"):
         by_width = sorted(index.related(node, 60), key=lambda hit: (hit.high - hit.low) / hit.score)
@@ -221,9 +224,9 @@ def test_shown_product_order_is_certain_among_candidates(graph: Graph) -> None:
         assert [hit.node for hit in found[2].hits] == [hit.node for hit in by_width[:2]]
         assert found[3].hits[:2] == found[2].hits
         assert [document.certain_ranks for document in found.values()] == [0, 0]
-        few = RelatedDocument.of(index, node, 2, order=PRODUCT, ranks=ranks, candidates=2)
-        assert few.hits == index.related(node, 2, order=PRODUCT, ranks=ranks, candidates=2)
-        assert not few.complete
+        limited = RelatedDocument.of(index, node, 2, order=PRODUCT, ranks=ranks, candidates=2)
+        assert limited.hits == index.related(node, 2, order=PRODUCT, ranks=ranks, candidates=2)
+        assert not limited.complete
 
 
 @pytest.mark.parametrize(
@@ -235,63 +238,67 @@ def test_shown_product_order_is_certain_among_candidates(graph: Graph) -> None:
         ({"order": RANK, "candidates": 0}, "candidates is 0; it must be a whole number, 1 or more"),
     ],
 )
-def test_wrong_orders_are_refused(index: Index, options: dict[str, Any], message: str) -> None:
+def test_related_order_rejects_invalid_options(
+    index: Index, options: dict[str, Any], message: str
+) -> None:
     with pytest.raises(UsageError, match=message):
         index.related("7", **options)
 
 
-def test_ranks_of_something_else_are_refused(index: Index, tmp_path: Path) -> None:
-    def refused(path: Path, message: str) -> None:
+def test_related_ranks_rejects_invalid_files(index: Index, tmp_path: Path) -> None:
+    def check(path: Path, message: str) -> None:
         with pytest.raises(InputError, match=message):
             index.related("7", order=RANK, ranks=path)
 
     np.save(tmp_path / "short.npy", np.ones(59))
-    refused(tmp_path / "short.npy", "a number for each of 60 nodes")
+    check(tmp_path / "short.npy", "a number for each of 60 nodes")
     np.save(tmp_path / "nan.npy", np.full(60, np.nan))
-    refused(tmp_path / "nan.npy", "ranks must be finite numbers, 0 or more")
+    check(tmp_path / "nan.npy", "ranks must be finite numbers, 0 or more")
     (tmp_path / "text.npy").write_text("no array")
-    refused(tmp_path / "text.npy", "cannot be read")
+    check(tmp_path / "text.npy", "cannot be read")
     (tmp_path / "some.csv").write_text("node,rank\n3,0.5\n")
-    refused(tmp_path / "some.csv", "has no ranks for 59 nodes, such as '0'")
+    check(tmp_path / "some.csv", "has no ranks for 59 nodes, such as '0'")
     with pytest.raises(InputError, match="a number for each"):
         index.pageranks(["3"], np.ones(3))
 
 
-def test_without_a_graph_ranks_are_asked_for(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_related_order_requires_graph_or_ranks(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph([("h", "a"), ("h", "b"), ("h", "c"), ("a", "b")])
     cocite.build(graph, tmp_path / "i", samples=9, measure="psimrank")
     graph.path.rename(tmp_path / "away")
     index = cocite.open(tmp_path / "i")
     with pytest.raises(NotAStore, match="--graph"):
         index.related("a", order=RANK)
-    given = cocite.open(tmp_path / "i", graph=tmp_path / "away")
+    reopened = cocite.open(tmp_path / "i", graph=tmp_path / "away")
     values = cocite.pagerank(Graph.open(tmp_path / "away")).values
-    assert given.related("a", order=RANK) == index.related("a", order=RANK, ranks=values)
+    assert reopened.related("a", order=RANK) == index.related("a", order=RANK, ranks=values)
 
 
-def test_selected_index_has_ranks_of_the_whole_graph(graph: Graph, tmp_path: Path) -> None:
-    kept = [str(v) for v in range(1, 60, 3)]
-    index = cocite.build(graph, tmp_path / "k", samples=60, only_nodes=kept, measure="psimrank")
+def test_pageranks_of_selected_index_use_whole_graph(graph: Graph, tmp_path: Path) -> None:
+    selected = [str(v) for v in range(1, 60, 3)]
+    index = cocite.build(graph, tmp_path / "k", samples=60, only_nodes=selected, measure="psimrank")
     ranks = dict(cocite.pagerank(graph).top(60))
-    assert index.pageranks(kept) == [ranks[name] for name in kept]
-    whole = expected(index, ranks, PRODUCT, index.related("7", 60))
-    assert index.related("7", 60, order=PRODUCT) == whole
+    assert index.pageranks(selected) == [ranks[name] for name in selected]
+    expected = ranked_by(index, ranks, PRODUCT, index.related("7", 60))
+    assert index.related("7", 60, order=PRODUCT) == expected
     for ending in ("npy", "csv"):
         path = tmp_path / f"ranks.{ending}"
         assert main(["rank", str(graph.path), "-o", str(path), "-k", "1"]) == 0
-        assert index.related("7", 60, order=PRODUCT, ranks=path) == whole
+        assert index.related("7", 60, order=PRODUCT, ranks=path) == expected
 
 
-WAYS = ("mean", "min")
+AGGREGATES = ("mean", "min")
 
 
-@pytest.mark.parametrize("aggregate", WAYS)
-def test_pairs_of_refreshed_indexes(make_graph: MakeGraph, tmp_path: Path, aggregate: str) -> None:
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_related_aggregate_on_refreshed_index(
+    make_graph: MakeGraph, tmp_path: Path, aggregate: str
+) -> None:
     rng = np.random.default_rng(4)
     edges = rng.integers(0, 30, (150, 2)).tolist()
     cocite.build(make_graph(edges, range(30)), tmp_path / "i", samples=40, measure="psimrank")
-    more = [*edges, *rng.integers(20, 36, (60, 2)).tolist()]
-    cocite.refresh(tmp_path / "i", make_graph(more, range(36)), fraction=0.5, force=True)
+    newer_edges = [*edges, *rng.integers(20, 36, (60, 2)).tolist()]
+    cocite.refresh(tmp_path / "i", make_graph(newer_edges, range(36)), fraction=0.5, force=True)
     index = cocite.open(tmp_path / "i")
     nodes, found = ["24", "33", "7"], 0
     for hit in index.related(nodes, 40, aggregate=aggregate):
@@ -304,24 +311,24 @@ def test_pairs_of_refreshed_indexes(make_graph: MakeGraph, tmp_path: Path, aggre
     assert 0 <= hits.certain_ranks <= 9
 
 
-def test_filters_of_several_nodes(make_graph: MakeGraph) -> None:
-    """And the sites of all of them are left out."""
+def test_related_several_nodes_applies_filters(make_graph: MakeGraph) -> None:
+    """``exclude_same_site`` excludes the sites of all query nodes."""
     pages = [f"http://{site}.org/{i}" for site in "abc" for i in range(4)]
     edges = [("hub", page) for page in pages] + [("other", page) for page in pages[::2]]
     index = cocite.build(make_graph(edges), measure="cocitation")
-    asked = [pages[0], pages[5]]
-    everyone = {hit.node for hit in index.related(asked, 99)}
-    assert everyone == set(pages) - set(asked)
-    sites = {hit.node for hit in index.related(asked, 99, exclude_same_site=True)}
-    assert sites == set(pages[8:])
-    among = {hit.node for hit in index.related(asked, 99, only=[*asked, pages[3]])}
-    assert among == {pages[3]}
-    prefixed = {hit.node for hit in index.related(asked, 99, prefix="http://a")}
+    nodes = [pages[0], pages[5]]
+    unfiltered = {hit.node for hit in index.related(nodes, 99)}
+    assert unfiltered == set(pages) - set(nodes)
+    other_sites = {hit.node for hit in index.related(nodes, 99, exclude_same_site=True)}
+    assert other_sites == set(pages[8:])
+    selected = {hit.node for hit in index.related(nodes, 99, only=[*nodes, pages[3]])}
+    assert selected == {pages[3]}
+    prefixed = {hit.node for hit in index.related(nodes, 99, prefix="http://a")}
     assert prefixed == set(pages[1:4])
 
 
-@pytest.mark.parametrize("aggregate", WAYS)
-def test_why_says_what_each_node_adds(index: Index, aggregate: str) -> None:
+@pytest.mark.parametrize("aggregate", AGGREGATES)
+def test_why_together_adds_up_per_node(index: Index, aggregate: str) -> None:
     nodes = ["3", "7", "11"]
     for hit in index.related(nodes, 4, aggregate=aggregate):
         found = index.why_together(nodes, hit.node, 5, aggregate=aggregate)
@@ -336,7 +343,7 @@ def test_why_says_what_each_node_adds(index: Index, aggregate: str) -> None:
             assert deciding.score == min(page.score for page in found.pages)
 
 
-def test_what_cannot_be_asked_together_is_refused(index: Index) -> None:
+def test_related_several_nodes_rejects_invalid_queries(index: Index) -> None:
     with pytest.raises(UsageError, match="aggregate is 'most'; it must be mean or min"):
         index.related(["3", "7"], aggregate="most")
     with pytest.raises(UsageError, match="no node is given"):
@@ -353,22 +360,25 @@ def test_what_cannot_be_asked_together_is_refused(index: Index) -> None:
 # -- the command line ------------------------------------------------------------------
 
 
-def test_command_explains_several_nodes(index: Index, capsys: pytest.CaptureFixture[str]) -> None:
+def test_why_command_explains_several_nodes(
+    index: Index, capsys: pytest.CaptureFixture[str]
+) -> None:
     path, hit = str(index.stored.store.path), index.related(["3", "7"], 1, aggregate="min")[0]
-    ask = ["why", path, "3", "7", hit.node, "--aggregate", "min"]
-    assert main(ask) == 0
+    command = ["why", path, "3", "7", hit.node, "--aggregate", "min"]
+    assert main(command) == 0
     last = capsys.readouterr().out.splitlines()[-1]
     assert last.startswith(f"the score of {hit.node} with 3 and 7 together is {hit.score:.4f}")
     scores = [index.similarity(a, hit.node).score for a in "37"]
-    assert last.endswith(f"the lowest of these, which is that with {'37'[int(np.argmin(scores))]}")
-    assert main([*ask, "--format", "json"]) == 0
+    lowest = "37"[int(np.argmin(scores))]
+    assert last.endswith(f"the lowest of these, the score with {lowest}")
+    assert main([*command, "--format", "json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["score"] == hit.score
     assert [page["node"] for page in facts["pages"]] == ["3", "7"]
     for page in facts["pages"]:
-        whole = sum(reason["contribution"] for reason in page["reasons"]) + page["remaining"]
-        assert whole == pytest.approx(page["score"], abs=1e-11)
-    assert main([*ask, "--format", "csv"]) == 0
+        total = sum(reason["contribution"] for reason in page["reasons"]) + page["remaining"]
+        assert total == pytest.approx(page["score"], abs=1e-11)
+    assert main([*command, "--format", "csv"]) == 0
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {row["asked"] for row in rows} == {"3", "7"}
     assert main(["why", path, "3", "3", hit.node, "--format", "json"]) == 0

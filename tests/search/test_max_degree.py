@@ -1,4 +1,4 @@
-"""From how many links on a page is left aside: by the size of the graph, unless it is chosen."""
+"""``max_degree``: its default follows the size of the graph."""
 
 import json
 from math import isqrt
@@ -16,7 +16,7 @@ from tests.conftest import MakeGraph
 
 
 @pytest.mark.parametrize("links", [0, 1, 10_000, 62_499, 62_500, 62_501, 3_128_710, 10**9])
-def test_the_rule(links: int) -> None:
+def test_max_degree_default_follows_graph_size(links: int) -> None:
     for setting, factor, least in ((snn.MAX_DEGREE, 4, 1000), (companion.MAX_DEGREE, 1, 100)):
         assert setting.by_links is not None
         assert setting.by_links(links) == max(least, factor * isqrt(links))
@@ -25,7 +25,7 @@ def test_the_rule(links: int) -> None:
 
 @pytest.fixture
 def star(make_graph: MakeGraph) -> Graph:
-    """Two pages that 1,200 pages link to, each of which links to one of 40 others, too."""
+    """1,200 pages link to the same two pages, and each to one of 40 others."""
     rows = [(f"p{i}", hub) for i in range(1200) for hub in ("hub", "other")]
     return make_graph(rows + [(f"p{i}", f"q{i % 40}") for i in range(1200)])
 
@@ -35,24 +35,26 @@ def facts(output: Path) -> dict[str, Any]:
     return found
 
 
-def test_index_cut_count(star: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_index_command_counts_pages_above_max_degree(
+    star: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     command = ["index", str(star.path), "-o", str(tmp_path / "i"), "--format", "json"]
     assert main(command) == 0
     out, err = capsys.readouterr()
     assert "2 of the 1,242 pages have more than 1,000 links" in err
-    found = json.loads(out)
-    assert (found["max_degree"], found["excluded"]) == (1000, 2)
+    document = json.loads(out)
+    assert (document["max_degree"], document["excluded"]) == (1000, 2)
     answer = RelatedDocument.of(cocite.open(tmp_path / "i"), "p0", 5).to_json()
     assert (answer["settings"]["max_degree"], answer["excluded"]) == (1000, 2)
     assert main(["index", str(star.path), "-o", str(tmp_path / "j"), "--max-degree", "1201"]) == 0
     assert "pages have more than" not in capsys.readouterr().err
-    whole = cocite.open(tmp_path / "j")
+    reopened = cocite.open(tmp_path / "j")
     assert "excluded" not in facts(tmp_path / "j")
-    assert "excluded" not in RelatedDocument.of(whole, "p0", 5).to_json()
-    assert whole.settings["max_degree"] == 1201
+    assert "excluded" not in RelatedDocument.of(reopened, "p0", 5).to_json()
+    assert reopened.settings["max_degree"] == 1201
 
 
-def test_python_is_told_the_number_of_the_graph_and_verbs_that_build_many_are_not(
+def test_max_degree_is_logged_by_build_but_not_evaluate(
     star: Graph,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
@@ -63,27 +65,33 @@ def test_python_is_told_the_number_of_the_graph_and_verbs_that_build_many_are_no
     assert "pages have more than 1,000 links" in caplog.text
     labels = tmp_path / "labels.tsv"
     labels.write_text("".join(f"p{i}\tc{i % 2}\n" for i in range(60)))
-    asked = ["--labels", str(labels), "--queries", "5", "--set", "samples=5"]
-    assert main(["evaluate", str(star.path), *asked]) == 0
+    options = ["--labels", str(labels), "--queries", "5", "--set", "samples=5"]
+    assert main(["evaluate", str(star.path), *options]) == 0
     assert "have more than" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("direction", "cut"), [("in", 0), ("out", 2), ("both", 2)])
-def test_counted_weigh_nothing(star: Graph, tmp_path: Path, direction: str, cut: int) -> None:
-    """In-links of the hubs are many, and pages that are compared by out-links share those."""
+def test_snn_max_degree_excludes_counted_pages(
+    star: Graph, tmp_path: Path, direction: str, cut: int
+) -> None:
+    """Hubs have many in-links, which count where pages are compared by out-links."""
     options: dict[str, Any] = {"measure": "snn", "direction": direction}
     cocite.build(star, tmp_path / "i", **options)
     assert facts(tmp_path / "i").get("excluded", 0) == cut
     if cut:
-        chosen = cocite.build(star, max_degree=1000, **options)
-        none = cocite.build(star, max_degree=1201, **options)
-        same = cocite.open(tmp_path / "i")
-        assert same.related("p0") == chosen.related("p0") != none.related("p0")
+        explicit = cocite.build(star, max_degree=1000, **options)
+        unlimited = cocite.build(star, max_degree=1201, **options)
+        default = cocite.open(tmp_path / "i")
+        assert default.related("p0") == explicit.related("p0") != unlimited.related("p0")
 
 
-def test_a_number_that_is_chosen_wins_and_0_is_the_rule(star: Graph, tmp_path: Path) -> None:
-    given: dict[str, dict[str, Any]] = {"a": {}, "b": {"max_degree": 0}, "c": {"max_degree": 1000}}
-    for name, options in given.items():
+def test_max_degree_0_means_default(star: Graph, tmp_path: Path) -> None:
+    variants: dict[str, dict[str, Any]] = {
+        "a": {},
+        "b": {"max_degree": 0},
+        "c": {"max_degree": 1000},
+    }
+    for name, options in variants.items():
         cocite.build(star, tmp_path / name, measure="snn", **options)
     files = [
         {p.name: p.read_bytes() for p in (tmp_path / name).iterdir()} for name in ("a", "b", "c")
@@ -91,10 +99,10 @@ def test_a_number_that_is_chosen_wins_and_0_is_the_rule(star: Graph, tmp_path: P
     assert files[0] == files[1] == files[2]
 
 
-def test_companion_is_asked_by_the_rule(star: Graph) -> None:
+def test_companion_max_degree_follows_graph_size(star: Graph) -> None:
     index = cocite.build(star, measure="companion")
-    told = RelatedDocument.of(index, "p0", 5)
-    assert told.settings["max_degree"] == max(100, isqrt(star.edges))
-    assert told.hits == index.related("p0", 5, max_degree=max(100, isqrt(star.edges)))
-    assert told.hits == index.related("p0", 5, max_degree=0)
-    assert told.hits != index.related("p0", 5, max_degree=5000)
+    document = RelatedDocument.of(index, "p0", 5)
+    assert document.settings["max_degree"] == max(100, isqrt(star.edges))
+    assert document.hits == index.related("p0", 5, max_degree=max(100, isqrt(star.edges)))
+    assert document.hits == index.related("p0", 5, max_degree=0)
+    assert document.hits != index.related("p0", 5, max_degree=5000)

@@ -1,4 +1,4 @@
-"""Any function of the meeting time: against exact laws and plain walks, and on every way to ask."""
+"""Functions of the meeting time: against exact laws and plain walks, in every kind of query."""
 
 import itertools
 import json
@@ -17,53 +17,55 @@ from cocite.options.query import INTERVALS
 from cocite.search.results import RelatedDocument
 from cocite.storage import Store
 from tests.batches import all_rows
-from tests.conftest import MakeGraph, listed
+from tests.conftest import MakeGraph, json_hits
 from tests.oracles import meeting
 from tests.oracles.bounds import bernstein
 
 LENGTH = 6
-WALKS: dict[str, Any] = {"length": LENGTH, "measure": "psimrank"}
-LATER, UNEVEN = [0.1, 0.2, 0.4, 0.6, 0.8, 1.0], [0, 1, 0, 0.5, 0, 0.25]
+OPTIONS: dict[str, Any] = {"length": LENGTH, "measure": "psimrank"}
+INCREASING, UNEVEN = [0.1, 0.2, 0.4, 0.6, 0.8, 1.0], [0, 1, 0, 0.5, 0, 0.25]
 FUNCTIONS: dict[str, tuple[Any, Callable[[int], float]]] = {
     "expression": ("0.8**t", lambda t: 0.8**t),
     "within": ("t <= 2", lambda t: t <= 2),
     "hitting": ("hitting", lambda t: 1 - t / (LENGTH + 1)),
-    "later is more": (LATER, lambda t: LATER[t - 1]),
+    "later is more": (INCREASING, lambda t: INCREASING[t - 1]),
     "up and down": (np.array(UNEVEN), lambda t: UNEVEN[t - 1]),
     "callable": (lambda t: 1 / t**2, lambda t: 1 / t**2),
 }
 every = pytest.mark.parametrize("name", FUNCTIONS)
 LINKED = "3"
-"""Has in-links, as do others near it."""
+"""A node with in-links, like others near it."""
 EDGES = [(a, b) for a, b in np.random.default_rng(4).integers(0, 12, (40, 2)).tolist() if a != b]
 
 
-# -- what a score is ---------------------------------------------------------------------
+# -- scores ------------------------------------------------------------------------------
 
 
-def one_of_each_pair(index: Index, by: Any) -> np.ndarray:
-    """Scores of all pairs, each asked one way: that both are equal is told below."""
+def pair_scores(index: Index, weight: Any) -> np.ndarray:
+    """Scores of all pairs, each queried in one order only."""
     names = list(index.nodes)
     found = np.zeros((len(names), len(names)))
     for u, v in itertools.combinations_with_replacement(range(len(names)), 2):
-        score = index.similarity(names[u], names[v], meeting_weight=by, interval="bernstein").score
+        score = index.similarity(
+            names[u], names[v], meeting_weight=weight, interval="bernstein"
+        ).score
         found[u, v] = found[v, u] = score
     return found
 
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("measure", meeting.STEPS)
-def test_estimates_have_the_law(make_graph: MakeGraph, measure: str) -> None:
+def test_meeting_weight_scores_match_exact_law(make_graph: MakeGraph, measure: str) -> None:
     graph, samples = make_graph(EDGES, range(12)), 15_000
-    chosen: dict[str, Any] = {"samples": samples, "length": LENGTH, "seed": 1, "shard": 2000}
-    index = cocite.build(graph, measure=measure, threads=1, **chosen)
-    near = [graph.in_neighbors(v).tolist() for v in range(graph.nodes)]
-    chances = meeting.law(near, meeting.STEPS[measure], LENGTH)
-    for by, function in FUNCTIONS.values():
+    options: dict[str, Any] = {"samples": samples, "length": LENGTH, "seed": 1, "shard": 2000}
+    index = cocite.build(graph, measure=measure, threads=1, **options)
+    neighbors = [graph.in_neighbors(v).tolist() for v in range(graph.nodes)]
+    chances = meeting.law(neighbors, meeting.STEPS[measure], LENGTH)
+    for weight, function in FUNCTIONS.values():
         truth = meeting.expected(chances, function)
-        found = one_of_each_pair(index, by)
-        most = max(function(t) for t in range(1, LENGTH + 1))
-        allowed = bernstein(truth, samples, most, len(FUNCTIONS) * truth.size)
+        found = pair_scores(index, weight)
+        largest = max(function(t) for t in range(1, LENGTH + 1))
+        allowed = bernstein(truth, samples, largest, len(FUNCTIONS) * truth.size)
         np.fill_diagonal(allowed, 1e-12)
         assert (np.abs(found - truth) <= allowed).all()
         assert np.median(allowed) < 0.02  # the test can fail
@@ -72,9 +74,9 @@ def test_estimates_have_the_law(make_graph: MakeGraph, measure: str) -> None:
     assert np.abs(powers - hitting).max() > 0.1
 
 
-def test_hitting_is_the_expected_meeting_time(make_graph: MakeGraph) -> None:
-    """Two pages with one in-link in common meet after one step, in every sample; a page without
-    in-links meets nobody.
+def test_meeting_weight_hitting_gives_expected_time(make_graph: MakeGraph) -> None:
+    """Two pages with the same single in-link always meet after one step; a page without in-links
+    never meets another.
     """
     graph = make_graph([("w", "a"), ("w", "b"), ("x", "w"), ("x", "y"), ("y", "c")])
     index = cocite.build(graph, length=LENGTH, samples=50, measure="psimrank")
@@ -87,26 +89,26 @@ def test_hitting_is_the_expected_meeting_time(make_graph: MakeGraph) -> None:
 # -- the contract, for any function --------------------------------------------------------
 
 
-def test_intervals_leave_room_for_later_meetings(make_graph: MakeGraph) -> None:
-    """Two chains of 12 pages from one root: all walks meet at step 12, behind the index's 10."""
+def test_meeting_weight_intervals_allow_later_meetings(make_graph: MakeGraph) -> None:
+    """Walks from the ends of two chains meet at step 12, beyond the index's 10 steps."""
     chains = [("root", "a1"), ("root", "b1")]
     chains += [(f"{c}{i}", f"{c}{i + 1}") for c in "ab" for i in range(1, 12)]
     graph = make_graph(chains)
     index = cocite.build(graph, length=10, samples=400, measure="psimrank")
-    asked = ("0.9**t", 0.9**12), ("t<=15", 1.0), ("t==12", 1.0), ("1/t", 1 / 12)
-    for by, truth in asked:
-        if by == "t==12":
+    weights = ("0.9**t", 0.9**12), ("t<=15", 1.0), ("t==12", 1.0), ("1/t", 1 / 12)
+    for weight, truth in weights:
+        if weight == "t==12":
             with pytest.raises(UsageError, match="is 0 for all meetings of walks of 10 steps"):
-                index.similarity("a12", "b12", meeting_weight=by)
+                index.similarity("a12", "b12", meeting_weight=weight)
             continue
         for bound in INTERVALS:
-            found = index.similarity("a12", "b12", meeting_weight=by, interval=bound)
+            found = index.similarity("a12", "b12", meeting_weight=weight, interval=bound)
             assert found.score == 0
             assert found.low <= truth <= found.high
-        refined = index.similarity("a12", "b12", meeting_weight=by, target_error=0.01)
+        refined = index.similarity("a12", "b12", meeting_weight=weight, target_error=0.01)
         assert refined.low <= truth <= refined.high
-    for ends in ("t<=10", "hitting", [0.5] * 10):  # worth nothing behind, so all is known
-        found = index.similarity("a12", "b12", meeting_weight=ends)
+    for bounded in ("t<=10", "hitting", [0.5] * 10):  # later meetings weigh 0: nothing is unknown
+        found = index.similarity("a12", "b12", meeting_weight=bounded)
         assert found.score == 0
         assert found.high < 0.1
 
@@ -114,64 +116,66 @@ def test_intervals_leave_room_for_later_meetings(make_graph: MakeGraph) -> None:
 # -- refined answers ------------------------------------------------------------------------
 
 
-def test_computed_simrank_takes_only_a_decay(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_meeting_weight_rejected_by_refined_simrank(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(EDGES, range(12))
-    built = cocite.build(graph, tmp_path / "i", measure="simrank", samples=10)
+    index = cocite.build(graph, tmp_path / "i", measure="simrank", samples=10)
     with pytest.raises(UsageError, match="only with the default: pass --meeting-weight"):
-        built.related(LINKED, refine=True, meeting_weight="hitting")
+        index.related(LINKED, refine=True, meeting_weight="hitting")
     with pytest.raises(UsageError, match="only with the default: pass --meeting-weight"):
-        built.similarity(LINKED, "4", target_error=0.01, meeting_weight="t<=3")
-    assert built.related(LINKED, refine=True, decay=0.5)
+        index.similarity(LINKED, "4", target_error=0.01, meeting_weight="t<=3")
+    assert index.related(LINKED, refine=True, decay=0.5)
     with pytest.raises(UsageError, match="refined only with the default"):
-        built.related_all(tmp_path / "all.csv", refine=True, meeting_weight="hitting")
+        index.related_all(tmp_path / "all.csv", refine=True, meeting_weight="hitting")
     assert not list(tmp_path.glob("all*"))
 
 
-# -- an index that keeps one ------------------------------------------------------------------
+# -- default of an index ----------------------------------------------------------------------
 
 
-def test_an_index_keeps_a_default(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_meeting_weight_default_is_stored_in_index(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(EDGES, range(12))
-    plain = cocite.build(graph, tmp_path / "plain", samples=20, **WALKS)
-    by = lambda t: t <= 2  # noqa: E731
-    index = cocite.build(graph, tmp_path / "i", samples=20, meeting_weight=by, **WALKS)
-    for name, entry in plain.stored.store.manifest.files.items():
-        assert index.stored.store.manifest.files[name] == entry  # samples are the same
+    without_weight = cocite.build(graph, tmp_path / "plain", samples=20, **OPTIONS)
+    weight = lambda t: t <= 2  # noqa: E731
+    index = cocite.build(graph, tmp_path / "i", samples=20, meeting_weight=weight, **OPTIONS)
+    for name, entry in without_weight.stored.store.manifest.files.items():
+        assert index.stored.store.manifest.files[name] == entry  # the same samples
     assert "meeting_weight" not in Store.open(str(tmp_path / "plain"), "index").facts
-    again = cocite.open(tmp_path / "i")
-    kept = "1.0, 1.0, 0.0, 0.0, 0.0, 0.0"
-    assert again.stored.meeting_weight == kept
-    near = plain.related(LINKED, meeting_weight="t<=2")
-    assert again.related(LINKED) == near != plain.related(LINKED)
-    assert again.related(LINKED, meeting_weight="decay**t") == plain.related(LINKED)
-    assert again.related(LINKED, decay=0.3) == plain.related(LINKED, decay=0.3)
-    assert RelatedDocument.of(again, LINKED).settings["meeting_weight"] == kept
-    assert RelatedDocument.of(plain, LINKED).settings["decay"] == 0.6
-    assert [row[::2][:2] for row in all_rows(again, tmp_path / "all", 3)] == [
-        (n, h.node) for n in plain.nodes for h in plain.related(n, 3, meeting_weight="t<=2")
+    reopened = cocite.open(tmp_path / "i")
+    stored = "1.0, 1.0, 0.0, 0.0, 0.0, 0.0"
+    assert reopened.stored.meeting_weight == stored
+    expected = without_weight.related(LINKED, meeting_weight="t<=2")
+    assert reopened.related(LINKED) == expected != without_weight.related(LINKED)
+    assert reopened.related(LINKED, meeting_weight="decay**t") == without_weight.related(LINKED)
+    assert reopened.related(LINKED, decay=0.3) == without_weight.related(LINKED, decay=0.3)
+    assert RelatedDocument.of(reopened, LINKED).settings["meeting_weight"] == stored
+    assert RelatedDocument.of(without_weight, LINKED).settings["decay"] == 0.6
+    assert [row[::2][:2] for row in all_rows(reopened, tmp_path / "all", 3)] == [
+        (n, h.node)
+        for n in without_weight.nodes
+        for h in without_weight.related(n, 3, meeting_weight="t<=2")
     ]
-    chosen: dict[str, Any] = {"meeting_weight": "t<=2", **WALKS}
+    options: dict[str, Any] = {"meeting_weight": "t<=2", **OPTIONS}
     for n in (0, 10):
-        cocite.build(graph, tmp_path / str(n), numbers=range(n, n + 10), **chosen)
-    joined = cocite.merge([tmp_path / "0", tmp_path / "10"], tmp_path / "joined")
-    assert joined.stored.meeting_weight == "t <= 2"
-    assert joined.related(LINKED) == again.related(LINKED)
+        cocite.build(graph, tmp_path / str(n), numbers=range(n, n + 10), **options)
+    merged = cocite.merge([tmp_path / "0", tmp_path / "10"], tmp_path / "joined")
+    assert merged.stored.meeting_weight == "t <= 2"
+    assert merged.related(LINKED) == reopened.related(LINKED)
     with pytest.raises(UsageError, match="meeting_weight 't <= 2'"):
         cocite.merge([tmp_path / "0", tmp_path / "plain"], tmp_path / "no")
-    fresh = cocite.refresh(tmp_path / "i", graph, fraction=0.5, force=True)
-    assert fresh.stored.meeting_weight == kept
+    refreshed = cocite.refresh(tmp_path / "i", graph, fraction=0.5, force=True)
+    assert refreshed.stored.meeting_weight == stored
 
 
-def test_impossible_meeting_weight_is_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph, wrong = make_graph(EDGES, range(12)), lambda t: 1 / (t - 3)
-    for by, message in (
+def test_meeting_weight_rejects_invalid_values(make_graph: MakeGraph, tmp_path: Path) -> None:
+    graph, failing = make_graph(EDGES, range(12)), lambda t: 1 / (t - 3)
+    for weight, message in (
         ("t", "after 2 steps"),
         ("1, 0.5", "2 numbers"),
         ("t>9", "is 0 for all meetings"),
-        (wrong, "failed for a step from 1 to 6: division by zero"),
+        (failing, "failed for a step from 1 to 6: division by zero"),
     ):
         with pytest.raises(UsageError, match=message):
-            cocite.build(graph, tmp_path / "i", meeting_weight=by, **WALKS)
+            cocite.build(graph, tmp_path / "i", meeting_weight=weight, **OPTIONS)
     with pytest.raises(UsageError, match="has no setting 'meeting_weight'"):
         cocite.build(graph, tmp_path / "i", measure="cocitation", meeting_weight="t<=3")
     assert not (tmp_path / "i").exists()
@@ -187,35 +191,35 @@ def test_impossible_meeting_weight_is_refused(make_graph: MakeGraph, tmp_path: P
 # -- the command line --------------------------------------------------------------------------
 
 
-def test_the_command_line_takes_files_names_and_expressions(
+def test_meeting_weight_flag_accepts_files_and_expressions(
     make_graph: MakeGraph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     graph, index = str(make_graph(EDGES, range(12)).path), str(tmp_path / "i")
-    made, numbers = ["index", graph, "--measure", "psimrank"], tmp_path / "worth.txt"
+    command, numbers = ["index", graph, "--measure", "psimrank"], tmp_path / "worth.txt"
     numbers.write_text("0.9\n0.5\n\n0.1\n")
-    assert main([*made, "-o", index, "--length", "3", "--meeting-weight", str(numbers)]) == 0
+    assert main([*command, "-o", index, "--length", "3", "--meeting-weight", str(numbers)]) == 0
     assert "0.9, 0.5, 0.1, unless a query overrides it" in capsys.readouterr().out
     assert main(["info", index]) == 0
     assert "0.9, 0.5, 0.1, unless a query overrides it" in capsys.readouterr().out
     found = cocite.open(index)
-    for more, by in (
+    for flags, weight in (
         ([], [0.9, 0.5, 0.1]),
         (["--meeting-weight", "t<=2"], "t<=2"),
         (["--meeting-weight", "0.9, 0.5, 0.2"], [0.9, 0.5, 0.2]),
         (["--meeting-weight", "hitting"], "hitting"),
         (["--decay", "0.3"], "0.3**t"),
     ):
-        assert main(["related", index, LINKED, "--format", "json", *more]) == 0
-        told = json.loads(capsys.readouterr().out)
-        assert listed(told) == found.related(LINKED, meeting_weight=by)
+        assert main(["related", index, LINKED, "--format", "json", *flags]) == 0
+        document = json.loads(capsys.readouterr().out)
+        assert json_hits(document) == found.related(LINKED, meeting_weight=weight)
     assert main(["similarity", index, LINKED, "4", "--meeting-weight", "hitting"]) == 0
-    said = capsys.readouterr().out
+    output = capsys.readouterr().out
     mean = (1 - found.similarity(LINKED, "4", meeting_weight="hitting").score) * 4
-    assert f"{mean:.2f} steps on average, 4 if they do not meet" in said
-    by_walks = ["--meeting-weight", "t<=2", "--length", "3", "--measure", "psimrank"]
-    assert main(["why", graph, LINKED, "4", *by_walks]) == 0
-    output = str(tmp_path / "all.csv")
-    assert main(["related-all", index, "-o", output, "--meeting-weight", "t<=2"]) == 0
+    assert f"{mean:.2f} steps on average, 4 if they do not meet" in output
+    options = ["--meeting-weight", "t<=2", "--length", "3", "--measure", "psimrank"]
+    assert main(["why", graph, LINKED, "4", *options]) == 0
+    path = str(tmp_path / "all.csv")
+    assert main(["related-all", index, "-o", path, "--meeting-weight", "t<=2"]) == 0
     numbers.write_text("0.9\nhalf\n")
     capsys.readouterr()
     assert main(["related", index, LINKED, "--meeting-weight", str(numbers)]) == 1

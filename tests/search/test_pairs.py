@@ -1,4 +1,4 @@
-"""Many pairs at once say what each says for itself, to the bit."""
+"""``similarities`` of many pairs equal the ``similarity`` of each, to the bit."""
 
 import json
 from pathlib import Path
@@ -15,11 +15,11 @@ from cocite.search import intervals, scorer
 from cocite.search.intervals import Intervals
 from tests.conftest import MakeGraph
 
-RANDOM = np.random.default_rng(11)
-EDGES = [(a, b) for a, b in RANDOM.integers(0, 90, (400, 2)).tolist() if a != b]
-PAIRS = RANDOM.integers(0, 90, (60, 2))
+RNG = np.random.default_rng(11)
+EDGES = [(a, b) for a, b in RNG.integers(0, 90, (400, 2)).tolist() if a != b]
+PAIRS = RNG.integers(0, 90, (60, 2))
 PAIRS[7] = PAIRS[8] = 5, 5
-BUILT: dict[str, dict[str, Any]] = {
+INDEXES: dict[str, dict[str, Any]] = {
     "trees": {"measure": "psimrank", "samples": 40, "length": 8, "shard": 9},
     "packed": {"measure": "simrank", "samples": 20, "length": 8, "layout": "packed"},
     "paths": {"measure": "psimrank", "samples": 12, "length": 3, "layout": "paths"},
@@ -30,7 +30,7 @@ BUILT: dict[str, dict[str, Any]] = {
     "links": {"measure": "cocitation"},
     "mixed": {"measure": "blend:psimrank+cocitation", "samples": 10},
 }
-ASKED: list[dict[str, Any]] = [
+QUERIES: list[dict[str, Any]] = [
     {},
     {"confidence": 0.5, "interval": "bernstein"},
     {"interval": "hoeffding"},
@@ -38,77 +38,81 @@ ASKED: list[dict[str, Any]] = [
 TREES = ("trees", "packed", "paths", "both", "blend", "one sample")
 
 
-def rows(index: Index, **options: Any) -> list[str]:
-    """What single questions say of all pairs; nan is not equal to itself."""
-    named = index.nodes.names(PAIRS.ravel())
+def single_scores(index: Index, **options: Any) -> list[str]:
+    """Scores of all pairs by single queries, as text because nan != nan."""
+    names = index.nodes.names(PAIRS.ravel())
     return [
         repr(tuple(index.similarity(a, b, **options)))
-        for a, b in zip(named[::2], named[1::2], strict=True)
+        for a, b in zip(names[::2], names[1::2], strict=True)
     ]
 
 
-def many(index: Index, **options: Any) -> list[str]:
+def batch_scores(index: Index, **options: Any) -> list[str]:
     return [repr(tuple(score)) for score in index.similarities(PAIRS, ids=True, **options)]
 
 
-@pytest.mark.parametrize("kind", BUILT)
-def test_many_pairs_say_what_each_says(
+@pytest.mark.parametrize("kind", INDEXES)
+def test_similarities_equal_similarity(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    index = cocite.build(make_graph(EDGES), threads=1, **BUILT[kind])
+    index = cocite.build(make_graph(EDGES), threads=1, **INDEXES[kind])
     blocks: list[int] = []
-    real = Intervals.of_pairs
+    original = Intervals.of_pairs
 
     def of_pairs(self: Intervals, first: Any, *args: Any, **options: Any) -> Any:
         blocks.append(first.size)
-        return real(self, first, *args, **options)
+        return original(self, first, *args, **options)
 
     monkeypatch.setattr(Intervals, "of_pairs", of_pairs)
-    more: list[dict[str, Any]] = [
+    tree_queries: list[dict[str, Any]] = [
         {"decay": 0.3},
         {"meeting_weight": "t <= 2"},
         {"evidence": "geometric"},
     ]
-    for asked in ASKED + more * (kind in TREES[:2]):
-        expected = rows(index, **asked)
-        assert many(index, **asked) == expected
-        assert many(index, threads=3, **asked) == expected
+    for options in QUERIES + tree_queries * (kind in TREES[:2]):
+        expected = single_scores(index, **options)
+        assert batch_scores(index, **options) == expected
+        assert batch_scores(index, threads=3, **options) == expected
     assert bool(blocks) == (kind in TREES)
     assert kind not in TREES or {58, 20, 19} == set(blocks)
 
 
-def test_blocks_and_progress(make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_similarities_report_progress_in_blocks(
+    make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scorer, "_LEAST_BLOCK", 7)
     monkeypatch.setattr(scorer, "_BLOCK_TIMES", 1)
     monkeypatch.setattr(intervals, "_PAIRS_AT_ONCE", 3)
     index = cocite.build(make_graph(EDGES), samples=20, measure="psimrank")
-    seen: list[tuple[str, int, int]] = []
-    found = index.similarities(PAIRS, ids=True, progress=lambda *told: seen.append(told))
-    assert [repr(tuple(score)) for score in found] == rows(index)
-    assert seen[0] == ("scoring", 0, 60)
-    assert seen[-1] == ("scoring", 60, 60)
-    assert len(seen) > 8
+    calls: list[tuple[str, int, int]] = []
+    found = index.similarities(PAIRS, ids=True, progress=lambda *call: calls.append(call))
+    assert [repr(tuple(score)) for score in found] == single_scores(index)
+    assert calls[0] == ("scoring", 0, 60)
+    assert calls[-1] == ("scoring", 60, 60)
+    assert len(calls) > 8
     monkeypatch.setattr(TreeReader, "pairs_from", 1000)
-    assert many(index) == rows(index)
+    assert batch_scores(index) == single_scores(index)
 
 
-def test_a_refreshed_index_and_one_that_lost_samples(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_similarities_work_on_refreshed_and_lossy_index(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
     old = make_graph(EDGES[:300])
     path = tmp_path / "x"
     cocite.build(old, path, samples=24, shard=6, measure="psimrank")
     index = cocite.refresh(path, make_graph(EDGES), fraction=0.25)
     assert len(index.stored.freshness.snapshots) == 2
-    for asked in ASKED:
-        assert many(index, **asked) == rows(index, **asked)
-    lost = sorted(path.glob("in.samples-*"))[1]
-    lost.unlink()
-    less = cocite.open(path)
-    assert less.missing_samples
-    assert many(less) == rows(less)
-    assert many(less) != many(index)
+    for options in QUERIES:
+        assert batch_scores(index, **options) == single_scores(index, **options)
+    shard = sorted(path.glob("in.samples-*"))[1]
+    shard.unlink()
+    lossy = cocite.open(path)
+    assert lossy.missing_samples
+    assert batch_scores(lossy) == single_scores(lossy)
+    assert batch_scores(lossy) != batch_scores(index)
 
 
-def test_what_is_damaged_is_left_out_of_all(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_similarities_skip_damaged_samples(make_graph: MakeGraph, tmp_path: Path) -> None:
     for layout in ("trees", "packed"):
         path = tmp_path / layout
         cocite.build(make_graph(EDGES), path, samples=12, shard=4, layout=layout, measure="simrank")
@@ -122,12 +126,12 @@ def test_what_is_damaged_is_left_out_of_all(make_graph: MakeGraph, tmp_path: Pat
             positions[:, 4:8] = 10**6
             positions.tofile(path / "in.positions")
         index = cocite.open(path, verify=False)
-        found = many(index)
-        assert [each.file for each in index.missing_samples] == [shard.name]
-        assert found == rows(index)
+        found = batch_scores(index)
+        assert [lost.file for lost in index.missing_samples] == [shard.name]
+        assert found == single_scores(index)
 
 
-def test_names_as_they_are_given(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_similarities_accept_tables_and_columns(make_graph: MakeGraph, tmp_path: Path) -> None:
     pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
     pyarrow = pytest.importorskip("pyarrow")
     index = cocite.build(make_graph(EDGES), samples=9, measure="psimrank")
@@ -135,18 +139,18 @@ def test_names_as_they_are_given(make_graph: MakeGraph, tmp_path: Path) -> None:
     expected = list(index.similarities(a, b))
     assert expected == [index.similarity(*pair) for pair in zip(a, b, strict=True)]
     columns = {"one": a, "two": b}
-    ways: list[Any] = [list(zip(a, b, strict=True)), np.array([a, b]).T]
-    ways += [pandas.DataFrame(columns), polars.DataFrame(columns), pyarrow.table(columns)]
-    for way in ways:
-        assert list(index.similarities(way)) == expected
-        if hasattr(way, "columns"):
-            assert list(index.similarities(way["one"], way["two"])) == expected
-    whole = np.array([3, 4, 5]), np.array([4, 4, 6])
-    assert list(index.similarities(*whole)) == expected
-    named = index.nodes.names(np.array([3, 4]))
-    assert index.similarities(*whole, ids=True)[0] == index.similarity(*named)
-    written = index.similarities(*whole, ids=True).write(tmp_path / "ids.jsonl")
-    assert json.loads(written.read_text().splitlines()[0])["b"] == 4
+    inputs: list[Any] = [list(zip(a, b, strict=True)), np.array([a, b]).T]
+    inputs += [pandas.DataFrame(columns), polars.DataFrame(columns), pyarrow.table(columns)]
+    for pairs in inputs:
+        assert list(index.similarities(pairs)) == expected
+        if hasattr(pairs, "columns"):
+            assert list(index.similarities(pairs["one"], pairs["two"])) == expected
+    integers = np.array([3, 4, 5]), np.array([4, 4, 6])
+    assert list(index.similarities(*integers)) == expected
+    names = index.nodes.names(np.array([3, 4]))
+    assert index.similarities(*integers, ids=True)[0] == index.similarity(*names)
+    ids_path = index.similarities(*integers, ids=True).write(tmp_path / "ids.jsonl")
+    assert json.loads(ids_path.read_text().splitlines()[0])["b"] == 4
     table = index.similarities(a, b).to_pandas()
     assert list(table) == ["a", "b", "score", "stderr", "low", "high"]
     assert table["score"].tolist() == [score.score for score in expected]
@@ -174,7 +178,7 @@ def test_names_as_they_are_given(make_graph: MakeGraph, tmp_path: Path) -> None:
         ((["3"], ["4"]), {"confidence": 2}, "confidence is 2"),
     ],
 )
-def test_what_is_refused(
+def test_similarities_reject_invalid_input(
     make_graph: MakeGraph, given: Any, options: dict[str, Any], message: str
 ) -> None:
     index = cocite.build(make_graph(EDGES), measure="cocitation")
@@ -184,11 +188,11 @@ def test_what_is_refused(
     assert isinstance(caught.value, UnknownNode) == (message.startswith("no node"))
 
 
-def test_damaged_whole_index_is_an_error(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_similarities_report_wholly_damaged_index(make_graph: MakeGraph, tmp_path: Path) -> None:
     path = tmp_path / "x"
     cocite.build(make_graph(EDGES), path, samples=3, measure="simrank")
     file = path / "in.positions"
     file.write_bytes(b"\xfd" * file.stat().st_size)
     index = cocite.open(path, verify=False)
     with pytest.raises(Damaged):
-        many(index)
+        batch_scores(index)

@@ -1,4 +1,4 @@
-"""Neighborhoods and k-nearest graphs: what is in them, as files and for NetworkX."""
+"""Related graphs and k-nearest graphs: contents, files and NetworkX."""
 
 import os
 import shutil
@@ -21,7 +21,7 @@ from tests.conftest import MakeGraph
 NAMES = ['a "b" <c> & d\\', "http://x.org/?a=1&amp;b=2", "é/漢", *(f"page {i}" for i in range(57))]
 
 
-def made(module_graph: MakeGraph, **options: Any) -> Index:
+def build(module_graph: MakeGraph, **options: Any) -> Index:
     pairs = np.random.default_rng(3).integers(0, 59, (300, 2)).tolist()
     graph = module_graph([(NAMES[a], NAMES[b]) for a, b in pairs], NAMES[59:], **options)
     return cocite.build(graph, samples=30, seed=5, measure="psimrank")
@@ -30,20 +30,20 @@ def made(module_graph: MakeGraph, **options: Any) -> Index:
 @pytest.fixture(scope="module")
 def index(module_graph: MakeGraph) -> Index:
     """60 pages, one without links."""
-    return made(module_graph)
+    return build(module_graph)
 
 
 @pytest.fixture(scope="module")
 def titled(module_graph: MakeGraph, tmp_path_factory: pytest.TempPathFactory) -> Index:
-    """The same, half of them with titles."""
+    """The same pages, half of them with titles."""
     titles = tmp_path_factory.mktemp("titled") / "titles.tsv"
     rows = (f"{name}\tThe title of {name}\n" for name in NAMES[:30])
     titles.write_text("name\ttitle\n" + "".join(rows), "utf-8")
-    return made(module_graph, titles=titles)
+    return build(module_graph, titles=titles)
 
 
 def read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[tuple[str, str], dict[str, Any]]]:
-    """Nodes by label, and links by labels, as NetworkX reads them."""
+    """Read a file with NetworkX; return nodes by label, and links by labels."""
     reader = networkx.read_gexf if path.suffix == ".gexf" else networkx.read_graphml
     found = reader(path)
     assert found.is_directed()
@@ -54,7 +54,7 @@ def read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[tuple[str, str], d
 
 
 @pytest.mark.parametrize("kind", ["graphml", "gexf"])
-def test_the_nearest_graph_is_what_related_says(titled: Index, tmp_path: Path, kind: str) -> None:
+def test_related_all_graph_files_equal_related(titled: Index, tmp_path: Path, kind: str) -> None:
     path = tmp_path / f"knn.{kind}"
     report = titled.related_all(path, 3)
     assert os.listdir(tmp_path) == [path.name]
@@ -64,42 +64,46 @@ def test_the_nearest_graph_is_what_related_says(titled: Index, tmp_path: Path, k
     for name, data in nodes.items():
         title = f"The title of {name}" if name in NAMES[:30] else None
         assert data.get("title") == title
-    wanted = {
+    expected = {
         (node, hit.node): (rank, hit.score, hit.stderr)
         for node in titled.nodes
         for rank, hit in enumerate(titled.related(node, 3), 1)
     }
-    found = {ends: (each["rank"], each["weight"], each["stderr"]) for ends, each in links.items()}
-    assert found == wanted
+    found = {ends: (data["rank"], data["weight"], data["stderr"]) for ends, data in links.items()}
+    assert found == expected
     assert len(found) == report.rows > 100
 
 
 @pytest.mark.parametrize("kind", ["graphml", "gexf", "dot"])
-def test_nearest_graph_threads_keep_bytes(index: Index, tmp_path: Path, kind: str) -> None:
-    """And goes on where it was interrupted."""
+def test_related_all_graph_files_ignore_thread_count(
+    index: Index, tmp_path: Path, kind: str
+) -> None:
+    """A batch resumes the work of its estimate."""
     index.related_all(tmp_path / f"one.{kind}", 3, threads=1)
     with Batch(index, tmp_path / f"two.{kind}", 3, threads=2) as batch:
         assert batch.estimate() is not None or batch.done
     index.related_all(tmp_path / f"two.{kind}", 3, threads=2)
-    one = (tmp_path / f"one.{kind}").read_bytes()
-    assert (tmp_path / f"two.{kind}").read_bytes() == one
+    expected = (tmp_path / f"one.{kind}").read_bytes()
+    assert (tmp_path / f"two.{kind}").read_bytes() == expected
     assert sorted(os.listdir(tmp_path)) == [f"one.{kind}", f"two.{kind}"]
 
 
-def test_some_pages_and_their_hits_are_all_there(index: Index, tmp_path: Path) -> None:
-    """Hits of pages that were not asked for are nodes, too; with --ids labels are numbers."""
-    some = list(index.nodes)[:2]
-    index.related_all(tmp_path / "x.gexf", 3, nodes=some)
+def test_related_all_graph_files_include_hits_of_chosen_nodes(index: Index, tmp_path: Path) -> None:
+    """Hits are nodes, even if they are not chosen; with ``ids`` labels are numbers."""
+    chosen = list(index.nodes)[:2]
+    index.related_all(tmp_path / "x.gexf", 3, nodes=chosen)
     nodes, links = read(tmp_path / "x.gexf")
-    hits = {hit.node for name in some for hit in index.related(name, 3)}
-    assert set(nodes) == {*some, *hits}
-    assert {a for a, _ in links} <= set(some)
-    index.related_all(tmp_path / "ids.gexf", 3, nodes=some, ids=True)
+    hits = {hit.node for name in chosen for hit in index.related(name, 3)}
+    assert set(nodes) == {*chosen, *hits}
+    assert {a for a, _ in links} <= set(chosen)
+    index.related_all(tmp_path / "ids.gexf", 3, nodes=chosen, ids=True)
     nodes, _ = read(tmp_path / "ids.gexf")
-    assert {index.nodes[int(label)] for label in nodes} == {*some, *hits}
+    assert {index.nodes[int(label)] for label in nodes} == {*chosen, *hits}
 
 
-def test_pieces_keep_bytes(index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_related_all_graph_files_ignore_piece_size(
+    index: Index, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     index.related_all(tmp_path / "x.graphml", 3)
     nodes, links = read(tmp_path / "x.graphml")
     monkeypatch.setattr(batches, "_OUT_ROWS", 30)
@@ -107,25 +111,25 @@ def test_pieces_keep_bytes(index: Index, tmp_path: Path, monkeypatch: pytest.Mon
     assert read(tmp_path / "y.graphml") == (nodes, links)
 
 
-def test_a_neighborhood_is_the_nearest_graph_cut_to_it(titled: Index, tmp_path: Path) -> None:
+def test_related_graph_links_equal_related(titled: Index, tmp_path: Path) -> None:
     node = NAMES[1]
     found = titled.related_graph(node, 6, decay=0.5)
     hits = titled.related(node, 6, decay=0.5)
     assert list(found.hits) == list(hits)
     assert found.nodes == [node, *(hit.node for hit in hits)]
-    wanted = {
+    expected = {
         (a, hit.node): (rank, hit.score, hit.low, hit.high)
         for a in found.nodes
         for rank, hit in enumerate(titled.related(a, 6, decay=0.5), 1)
         if hit.node in found.nodes
     }
-    assert len(wanted) > 10
+    assert len(expected) > 10
     for kind in ("gexf", "graphml"):
         path = found.write(tmp_path / f"x.{kind}")
         assert path.read_text("utf-8") == found.to_text(kind)
         nodes, links = read(path)
         columns = ("rank", "weight", "low", "high")
-        assert {ends: tuple(d[c] for c in columns) for ends, d in links.items()} == wanted
+        assert {ends: tuple(d[c] for c in columns) for ends, d in links.items()} == expected
         assert [name for name, data in nodes.items() if data["asked"]] == [node]
         assert [nodes[hit.node]["score"] for hit in hits] == [hit.score for hit in hits]
         assert nodes[node]["title"] == f"The title of {node}"
@@ -134,35 +138,37 @@ def test_a_neighborhood_is_the_nearest_graph_cut_to_it(titled: Index, tmp_path: 
         found.write(path, overwrite=True)
     graph = found.to_networkx()
     assert {(a, b): d["weight"] for a, b, d in graph.edges(data=True)} == {
-        ends: score for ends, (_, score, *_) in wanted.items()
+        ends: score for ends, (_, score, *_) in expected.items()
     }
     assert graph.nodes[node] == {"title": f"The title of {node}", "asked": True}
     with pytest.raises(UsageError, match="kind is 'svg'; it must be one of graphml, gexf, dot"):
         found.write(tmp_path / "x.svg")
 
 
-def test_several_pages_are_asked_together_and_each_has_its_links(index: Index) -> None:
-    asked = NAMES[3:5]
-    found = index.related_graph(asked, 4)
-    assert list(found.hits) == list(index.related(asked, 4))
-    for name in asked:
-        own = [hit.node for hit in index.related(name, 4)]
-        assert [b for a, b, *_ in found.links if a == name] == [n for n in own if n in found.nodes]
+def test_related_graph_accepts_several_nodes(index: Index) -> None:
+    query = NAMES[3:5]
+    found = index.related_graph(query, 4)
+    assert list(found.hits) == list(index.related(query, 4))
+    for name in query:
+        hits = [hit.node for hit in index.related(name, 4)]
+        assert [b for a, b, *_ in found.links if a == name] == [n for n in hits if n in found.nodes]
 
 
-def test_filters_hold_for_all_and_numbers_come_back_as_they_went_in() -> None:
+def test_related_graph_applies_filters_and_keeps_names() -> None:
     graph = networkx.karate_club_graph()
     index = cocite.build(cocite.ingest(graph))
-    among = [1, 2, 3, 7, 13]
-    found = index.related_graph(0, 4, only=iter(among))
+    selected = [1, 2, 3, 7, 13]
+    found = index.related_graph(0, 4, only=iter(selected))
     assert found.asked == [0]
-    assert {b for _, b, *_ in found.links} <= set(among)
-    assert set(found.to_networkx()) <= {0, *among}
+    assert {b for _, b, *_ in found.links} <= set(selected)
+    assert set(found.to_networkx()) <= {0, *selected}
     assert index.related_graph("0", 4).nodes == index.related_graph(0, 4).nodes
 
 
 @pytest.mark.parametrize("kind", ["graphml", "gexf", "dot"])
-def test_command_prints_graph(index: Index, kind: str, capfd: pytest.CaptureFixture[str]) -> None:
+def test_related_command_prints_graph(
+    index: Index, kind: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     path = str(index.stored.store.path)
     filters = ["--min-score", "0.01", "--prefix", "page", "--decay", "0.5", "--offset", "1"]
     assert main(["related", path, NAMES[0], "-k", "5", *filters, "--format", kind]) == 0
@@ -173,7 +179,7 @@ def test_command_prints_graph(index: Index, kind: str, capfd: pytest.CaptureFixt
 
 
 @pytest.mark.process
-def test_graphviz_draws_a_neighborhood(titled: Index, tmp_path: Path) -> None:
+def test_related_graph_dot_is_drawn_by_graphviz(titled: Index, tmp_path: Path) -> None:
     program = shutil.which("neato")
     if program is None:
         pytest.skip("needs Graphviz (Debian: graphviz)")

@@ -1,4 +1,4 @@
-"""Texts: against TF-IDF in plain Python, by closed forms, building, refreshing, asking."""
+"""Texts: against TF-IDF in plain Python, closed forms, builds and refreshes."""
 
 import logging
 import os
@@ -33,12 +33,12 @@ from tests.search.exact import (
 )
 
 GRAIN = 2e-12
-"""Scores are whole grains (1e-12), and so is what weighs them."""
+"""Scores and their weights are multiples of 1e-12."""
 WORDS = ["deer", "elk", "moose", "elk.", "ÉLAN", "élan", "x", "42", "a_b", "_", "tree"]
 
 
 def rounding(score: float) -> float:
-    """What ``measures/tfidf.py`` allows."""
+    """The rounding error that ``measures/tfidf.py`` allows."""
     return 2.4e-7 * score + GRAIN
 
 
@@ -51,10 +51,10 @@ def texts_at(path: Path, texts: dict[str, str]) -> Path:
     return path
 
 
-def build(graph: Graph, output: Path, texts: dict[str, str] | Path, **given_: Any) -> Index:
+def build(graph: Graph, output: Path, texts: dict[str, str] | Path, **settings: Any) -> Index:
     if isinstance(texts, dict):
         texts = texts_at(graph.path.with_suffix(".tsv"), texts)
-    options: dict[str, Any] = {"measure": "tfidf", "min_df": 1, "max_df": 1.0, **given_}
+    options: dict[str, Any] = {"measure": "tfidf", "min_df": 1, "max_df": 1.0, **settings}
     return cocite.build(graph, output, texts=texts, overwrite=True, **options)
 
 
@@ -73,7 +73,7 @@ def graph(make_graph: MakeGraph) -> Graph:
     return ring(make_graph, 32)
 
 
-# -- what a score is -----------------------------------------------------------------------
+# -- scores --------------------------------------------------------------------------------
 
 
 @settings(max_examples=40)
@@ -83,51 +83,51 @@ def graph(make_graph: MakeGraph) -> Graph:
     st.sampled_from([1, 2]),
     st.sampled_from([0.4, 0.7, 1.0]),
 )
-def test_scores_and_reasons_are_those_of_the_definition(
-    make_graph: MakeGraph, told: list[str], words: int, min_df: int, max_df: float
+def test_tfidf_scores_and_reasons_match_definition(
+    make_graph: MakeGraph, drawn: list[str], words: int, min_df: int, max_df: float
 ) -> None:
     graph = ring(make_graph, 8)
-    texts = {f"p{v}": text for v, text in enumerate(told)}
-    vectors, kept = exact.vectors(dict(enumerate(told)), words, min_df, max_df)
-    chosen = {"words": words, "min_df": min_df, "max_df": max_df}
+    texts = {f"p{v}": text for v, text in enumerate(drawn)}
+    vectors, vocabulary = exact.vectors(dict(enumerate(drawn)), words, min_df, max_df)
+    options = {"words": words, "min_df": min_df, "max_df": max_df}
     output = graph.path.with_suffix(".index")
-    if not kept:
+    if not vocabulary:
         with pytest.raises(InputError, match="no word of two or more letters satisfies"):
-            build(graph, output, texts, **chosen)
+            build(graph, output, texts, **options)
         return
-    index = build(graph, output, texts, **chosen)
+    index = build(graph, output, texts, **options)
     assert index.stored.texts == {
         "pages": sum(1 for vector in vectors.values() if vector),
-        "words": len(kept),
+        "words": len(vocabulary),
     }
     for a in range(8):
         for b in range(8):
-            one, other = vectors.get(a, {}), vectors.get(b, {})
-            wanted = exact.cosine(one, other) if a != b else 1.0
+            first, second = vectors.get(a, {}), vectors.get(b, {})
+            expected = exact.cosine(first, second) if a != b else 1.0
             found = index.similarity(f"p{a}", f"p{b}")
-            assert abs(found.score - wanted) <= rounding(wanted)
-            assert found.low - GRAIN <= wanted <= found.high + GRAIN
+            assert abs(found.score - expected) <= rounding(expected)
+            assert found.low - GRAIN <= expected <= found.high + GRAIN
             assert found.score <= 1
             why = index.why(f"p{a}", f"p{b}", 100)
             if a != b:
-                shares = exact.shares(one, other)
+                shares = exact.shares(first, second)
                 assert {reason.node for reason in why.reasons} == set(shares)
                 for reason in why.reasons:
-                    assert abs(reason.contribution - shares[reason.node]) <= rounding(wanted)
+                    assert abs(reason.contribution - shares[reason.node]) <= rounding(expected)
                     assert (reason.links, reason.path_a, reason.path_b) == ("none", (), ())
                 assert abs(sum(r.contribution for r in why.reasons) - found.score) <= 1e-9
     assert_related_is_similarity_sorted(index, scores(index))
 
 
-def test_closed_forms(graph: Graph, tmp_path: Path) -> None:
-    """Equal texts; one of two words shared; nothing shared; no text, and none but short words."""
-    told = {"p0": "elk deer", "p1": "DEER, elk!", "p2": "elk moose", "p3": "tree", "p4": "a b c"}
-    index = build(graph, tmp_path / "i", told)
+def test_tfidf_matches_closed_forms(graph: Graph, tmp_path: Path) -> None:
+    """Equal texts, one of two words shared, none shared, no text, and only short words."""
+    texts = {"p0": "elk deer", "p1": "DEER, elk!", "p2": "elk moose", "p3": "tree", "p4": "a b c"}
+    index = build(graph, tmp_path / "i", texts)
     assert abs(index.similarity("p0", "p1").score - 1) <= rounding(1)
     elk, deer = (1 + np.log(6 / (1 + d)) for d in (3, 2))
     moose = 1 + np.log(6 / 2)
-    wanted = elk**2 / np.sqrt((elk**2 + deer**2) * (elk**2 + moose**2))
-    assert abs(index.similarity("p0", "p2").score - wanted) <= rounding(wanted)
+    expected = elk**2 / np.sqrt((elk**2 + deer**2) * (elk**2 + moose**2))
+    assert abs(index.similarity("p0", "p2").score - expected) <= rounding(expected)
     for other in ("p3", "p4", "p5", "p31"):
         assert index.similarity("p0", other)[:2] == (0, 0)
         assert index.similarity(other, other).score == 1
@@ -136,83 +136,89 @@ def test_closed_forms(graph: Graph, tmp_path: Path) -> None:
     assert index.why("p0", "p5").reasons == []
 
 
-def test_vectors_equal_sklearn(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
-    """Which has the same formula, where no words are cut."""
+def test_tfidf_vectors_equal_sklearn(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
+    """scikit-learn has the same formula if no words are cut."""
     text = pytest.importorskip("sklearn.feature_extraction.text")
     rows = text.TfidfVectorizer(sublinear_tf=True).fit_transform(texts.values()).toarray()
     index = build(graph, tmp_path / "i", texts)
     found = scores(index)
-    places = [index.nodes.id(name) for name in texts]
-    wanted = rows @ rows.T
-    np.fill_diagonal(wanted, 1)
-    assert np.abs(found[np.ix_(places, places)] - wanted).max() <= rounding(1)
+    ids = [index.nodes.id(name) for name in texts]
+    expected = rows @ rows.T
+    np.fill_diagonal(expected, 1)
+    assert np.abs(found[np.ix_(ids, ids)] - expected).max() <= rounding(1)
 
 
-def test_text_is_half_by_default(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
+def test_texts_weigh_half_by_default(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
     links = scores(cocite.build(graph))
     words = scores(build(graph, tmp_path / "words", texts))
-    for given_, share in (({}, SHARE), ({"text_fraction": 0.3}, 0.3)):
-        index = build(graph, tmp_path / "both", texts, measure=DEFAULT, **given_)
+    for options, share in (({}, SHARE), ({"text_fraction": 0.3}, 0.3)):
+        index = build(graph, tmp_path / "both", texts, measure=DEFAULT, **options)
         assert index.measure == f"blend:{1 - share}*{DEFAULT}+{share}*tfidf"
         assert np.abs(scores(index) - (1 - share) * links - share * words).max() <= GRAIN
         assert_related_is_similarity_sorted(index, scores(index))
     assert sum(part.weight for part in index.stored.parts) == pytest.approx(1)
-    other = build(graph, tmp_path / "other", texts, measure="cocitation", direction="both")
-    assert other.measure == "blend:0.5*cocitation+0.5*tfidf"
-    assert other.direction == "both"
-    assert [part.direction for part in other.stored.parts] == ["in", "out", "none"]
+    cocitation = build(graph, tmp_path / "other", texts, measure="cocitation", direction="both")
+    assert cocitation.measure == "blend:0.5*cocitation+0.5*tfidf"
+    assert cocitation.direction == "both"
+    assert [part.direction for part in cocitation.stored.parts] == ["in", "out", "none"]
 
 
-def test_texts_leave_weights_aside(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_texts_ignore_link_weights(make_graph: MakeGraph, tmp_path: Path) -> None:
     weighted = make_graph([("a", "b", 2.0), ("b", "c", 3.0)], weight_column="3")
-    told = {"a": "deer elk", "b": "elk", "c": "deer elk"}
-    assert not build(weighted, tmp_path / "t", told).stored.weighted
-    index = build(weighted, tmp_path / "d", told, measure=DEFAULT)
+    texts = {"a": "deer elk", "b": "elk", "c": "deer elk"}
+    assert not build(weighted, tmp_path / "t", texts).stored.weighted
+    index = build(weighted, tmp_path / "d", texts, measure=DEFAULT)
     assert [part.weighted for part in index.stored.parts] == [True, False]
-    assert build(weighted, tmp_path / "w", told, measure="ppr").stored.weighted
+    assert build(weighted, tmp_path / "w", texts, measure="ppr").stored.weighted
     with pytest.raises(UsageError, match="weights, which cocitation cannot use"):
-        build(weighted, tmp_path / "x", told, measure="cocitation")
-    again = cocite.open(tmp_path / "d")
-    assert again.related("a") == index.related("a")
+        build(weighted, tmp_path / "x", texts, measure="cocitation")
+    reopened = cocite.open(tmp_path / "d")
+    assert reopened.related("a") == index.related("a")
 
 
-# -- what a build is given -------------------------------------------------------------------
+# -- build input -----------------------------------------------------------------------------
 
 
-def test_text_sources_are_equal(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
+def test_texts_of_file_folder_and_archive_are_equal(
+    graph: Graph, tmp_path: Path, texts: dict[str, str]
+) -> None:
     folder = tmp_path / "folder"
     (folder / "deep").mkdir(parents=True)
     for number, (name, text) in enumerate(texts.items()):
         (folder / ("deep" if number % 2 else "") / f"{name}.txt").write_text(text)
     with tarfile.open(tmp_path / "t.tar.gz", "w:gz") as archive:
         archive.add(folder, "texts")
-    ways = texts_at(tmp_path / "t.tsv", texts), folder, tmp_path / "t.tar.gz"
-    for number, path in enumerate(ways):
+    sources = texts_at(tmp_path / "t.tsv", texts), folder, tmp_path / "t.tar.gz"
+    for number, path in enumerate(sources):
         build(graph, tmp_path / str(number), path)
-    made = [contents(tmp_path / str(number)) for number in range(3)]
-    assert made[0] == made[1] == made[2]
+    built = [contents(tmp_path / str(number)) for number in range(3)]
+    assert built[0] == built[1] == built[2]
 
 
-def test_settings_file_and_texts(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
-    """Of links alone, to which they are added; and of a measure that names them."""
-    place = texts_at(tmp_path / "t.tsv", texts)
+def test_settings_file_combines_with_texts(
+    graph: Graph, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    """For a measure of links, which texts extend, and for a measure of texts."""
+    source = texts_at(tmp_path / "t.tsv", texts)
     (tmp_path / "l.toml").write_text('measure = "ppr"\n[settings]\ntolerance = 0.01\n')
     (tmp_path / "t.toml").write_text('measure = "tfidf"\n[settings]\nmin_df = 1\nwords = 3\n')
-    added = cocite.build(graph, settings=tmp_path / "l.toml", texts=place)
-    assert added.measure == "blend:0.5*ppr+0.5*tfidf"
-    alone = cocite.build(graph, settings=tmp_path / "t.toml", texts=place)
-    assert alone.settings == {"words": 3, "min_df": 1, "max_df": 0.5}
+    blend = cocite.build(graph, settings=tmp_path / "l.toml", texts=source)
+    assert blend.measure == "blend:0.5*ppr+0.5*tfidf"
+    text_only = cocite.build(graph, settings=tmp_path / "t.toml", texts=source)
+    assert text_only.settings == {"words": 3, "min_df": 1, "max_df": 0.5}
     with pytest.raises(UsageError, match="pass them with --texts"):
         cocite.build(graph, settings=tmp_path / "t.toml")
 
 
-def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    told = {"p0": "elk", "nobody": "elk", "p1": "elk", "no one": "deer"}
+def test_texts_of_unknown_pages_are_logged(
+    graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    texts = {"p0": "elk", "nobody": "elk", "p1": "elk", "no one": "deer"}
     with caplog.at_level(logging.WARNING, "cocite"):
-        build(graph, tmp_path / "i", told)
+        build(graph, tmp_path / "i", texts)
     assert "2 texts in " in caplog.text
     assert (
-        "are ignored, because the graph has no page with the name, for example 'nobody'"
+        "are ignored, because the graph has no page of that name, for example 'nobody'"
         in caplog.text
     )
 
@@ -228,16 +234,16 @@ def test_unknown_texts(graph: Graph, tmp_path: Path, caplog: pytest.LogCaptureFi
         ({"only_nodes": ["p0"]}, "to select pages, choose a measure with samples"),
     ],
 )
-def test_what_does_not_go_with_texts_is_refused(
+def test_texts_reject_incompatible_options(
     graph: Graph, tmp_path: Path, options: dict[str, Any], message: str
 ) -> None:
-    place = texts_at(tmp_path / "t.tsv", {"p0": "elk"})
+    source = texts_at(tmp_path / "t.tsv", {"p0": "elk"})
     with pytest.raises(UsageError, match=f"(?i){message}"):
-        cocite.build(graph, tmp_path / "i", texts=place, **options)
+        cocite.build(graph, tmp_path / "i", texts=source, **options)
     assert not (tmp_path / "i").exists()
 
 
-def test_texts_that_are_missing_or_twice_there_are_refused(graph: Graph, tmp_path: Path) -> None:
+def test_texts_reject_missing_and_duplicate_pages(graph: Graph, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"tfidf compares the texts of pages: .* --texts"):
         cocite.build(graph, tmp_path / "i", measure="tfidf")
     with pytest.raises(UsageError, match=r"but no texts are given: pass them with --texts"):
@@ -248,27 +254,29 @@ def test_texts_that_are_missing_or_twice_there_are_refused(graph: Graph, tmp_pat
         cocite.build(graph, tmp_path / "i", texts=tmp_path / "none")
     with pytest.raises(InputError, match="contains no text with the name of a node"):
         build(graph, tmp_path / "i", {"nobody": "elk"})
-    twice = tmp_path / "t.tsv"
-    twice.write_text("p0\telk\np1\tdeer\np0\tdeer\n")
+    duplicates = tmp_path / "t.tsv"
+    duplicates.write_text("p0\telk\np1\tdeer\np0\tdeer\n")
     with pytest.raises(InputError, match=r"has two texts for 'p0'; a page can have only one"):
-        build(graph, tmp_path / "i", twice)
+        build(graph, tmp_path / "i", duplicates)
     assert not (tmp_path / "i").exists()
 
 
-def test_missing_sklearn(graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tfidf_reports_missing_sklearn(
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setitem(__import__("sys").modules, "sklearn.feature_extraction.text", None)
     with pytest.raises(UsageError, match=r"pip install .*\[texts\]'"):
         build(graph, tmp_path / "i", {"p0": "elk"})
 
 
-# -- building --------------------------------------------------------------------------------
+# -- builds ----------------------------------------------------------------------------------
 
 
-def test_memory_and_pieces_do_not_change_a_byte(
+def test_tfidf_build_ignores_memory_and_piece_size(
     graph: Graph, tmp_path: Path, texts: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = texts_at(tmp_path / "t.tsv", texts)
-    build(graph, tmp_path / "a", place, words=7, threads=1)
+    source = texts_at(tmp_path / "t.tsv", texts)
+    build(graph, tmp_path / "a", source, words=7, threads=1)
     for module, name, size in (
         (words, "BATCH", 20),
         (batch_maker, "_READ", 40),
@@ -278,114 +286,120 @@ def test_memory_and_pieces_do_not_change_a_byte(
         (graph_links, "_PIECE", 512),
     ):
         monkeypatch.setattr(module, name, size)
-    asked = scratch_folders(monkeypatch)
-    different = len(set(" ".join(texts.values()).split()))
-    least = 40 * graph.nodes + 200 * different + 1524
+    folders = scratch_folders(monkeypatch)
+    distinct = len(set(" ".join(texts.values()).split()))
+    required = 40 * graph.nodes + 200 * distinct + 1524
     monkeypatch.setattr(words, "_ROW", 10**6)  # rows do not fit
-    build(graph, tmp_path / "b", place, words=7, memory=least)
-    assert len(asked) > 2
+    build(graph, tmp_path / "b", source, words=7, memory=required)
+    assert len(folders) > 2
     with pytest.raises(ResourceError, match=r"texts have \d+ different words, which take"):
-        build(graph, tmp_path / "c", place, words=7, memory=least - 1)
+        build(graph, tmp_path / "c", source, words=7, memory=required - 1)
     assert contents(tmp_path / "a") == contents(tmp_path / "b")
 
 
-def test_the_size_is_foreseen_and_texts_are_read_once(
+def test_tfidf_build_estimates_size_and_reads_texts_once(
     graph: Graph, tmp_path: Path, texts: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Path] = []
 
-    def reading(path: Path, *more: Any, **others: Any) -> Any:
+    def spy(path: Path, *args: Any, **kwargs: Any) -> Any:
         read.append(path)
-        return texts_of(path, *more, **others)
+        return texts_of(path, *args, **kwargs)
 
-    monkeypatch.setattr(words, "texts_of", reading)
-    place, seen = texts_at(tmp_path / "t.tsv", texts), list[tuple[int, int]]()
+    monkeypatch.setattr(words, "texts_of", spy)
+    source, progress = texts_at(tmp_path / "t.tsv", texts), list[tuple[int, int]]()
     options = BuildOptions.checked(
-        "blend:tfidf+tfidf(words=2)", settings={"min_df": 1, "max_df": 1.0}, texts=place
+        "blend:tfidf+tfidf(words=2)", settings={"min_df": 1, "max_df": 1.0}, texts=source
     )
-    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as work:
-        estimate = work.estimate()
-        report = work.run(lambda done, total: seen.append((done, total)))
+    with IndexBuild(graph, tmp_path / "x", options, Resources.checked()) as index_build:
+        estimate = index_build.estimate()
+        report = index_build.run(lambda done, total: progress.append((done, total)))
     assert estimate.bytes == report.bytes
-    assert read == [place]
-    assert seen == sorted(seen)
-    assert seen[-1] == (work.units, work.units)
+    assert read == [source]
+    assert progress == sorted(progress)
+    assert progress[-1] == (index_build.units, index_build.units)
 
 
-def test_resume_needs_same_texts(graph: Graph, tmp_path: Path, texts: dict[str, str]) -> None:
-    place = texts_at(tmp_path / "t.tsv", texts)
+def test_tfidf_build_resume_requires_same_texts(
+    graph: Graph, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    source = texts_at(tmp_path / "t.tsv", texts)
 
     def stop(done: int, total: int) -> None:
         if done >= total:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        build(graph, tmp_path / "i", place, progress=stop)
-    os.utime(place, (1, 1))
+        build(graph, tmp_path / "i", source, progress=stop)
+    os.utime(source, (1, 1))
     with pytest.raises(UsageError, match="--no-resume"):
-        build(graph, tmp_path / "i", place)
-    assert build(graph, tmp_path / "i", place, restart=True).related("p1")
+        build(graph, tmp_path / "i", source)
+    assert build(graph, tmp_path / "i", source, restart=True).related("p1")
 
 
-# -- refreshing ------------------------------------------------------------------------------
+# -- refreshes -------------------------------------------------------------------------------
 
 
-def test_refresh_keeps_words(make_graph: MakeGraph, tmp_path: Path, texts: dict[str, str]) -> None:
-    """As they are; pages that are new have none, unless texts are given."""
+def test_refresh_keeps_or_replaces_texts(
+    make_graph: MakeGraph, tmp_path: Path, texts: dict[str, str]
+) -> None:
+    """Texts are kept; new pages have none unless texts are given."""
     old = ring(make_graph, 30)
-    later = make_graph([(f"p{v}", f"p{v + 1}") for v in range(4, 35)])
+    newer = make_graph([(f"p{v}", f"p{v + 1}") for v in range(4, 35)])
     for measure in ("tfidf", DEFAULT):
         index = build(old, tmp_path / "i", texts, measure=measure)
         words = index if measure == "tfidf" else build(old, tmp_path / "w", texts)
         before = {(a, b): words.similarity(a, b) for a in texts for b in texts}
-        found = cocite.refresh(tmp_path / "i", later, force=True)
-        assert found.measure == find_measure(index.measure).name
-        assert found.stored.texts is not None
-        assert found.stored.texts["pages"] == 26
+        refreshed = cocite.refresh(tmp_path / "i", newer, force=True)
+        assert refreshed.measure == find_measure(index.measure).name
+        assert refreshed.stored.texts is not None
+        assert refreshed.stored.texts["pages"] == 26
         if measure == "tfidf":
-            for a in (name for name in texts if name in found.nodes):
-                assert found.similarity(a, "p35").score == 0
-                for b in (name for name in texts if name in found.nodes):
-                    assert found.similarity(a, b) == before[a, b]
-            assert_related_is_similarity_sorted(found, scores(found))
-        again = cocite.refresh(tmp_path / "i", later, force=True)
-        assert again.stored.digest == found.stored.digest
-        told = texts | {f"p{v}": "word59 word58" for v in range(30, 36)}
-        place = texts_at(tmp_path / "t.tsv", told)
-        renewed = cocite.refresh(tmp_path / "i", later, texts=place, force=True)
-        anew = build(later, tmp_path / "anew", place, measure=measure)
+            for a in (name for name in texts if name in refreshed.nodes):
+                assert refreshed.similarity(a, "p35").score == 0
+                for b in (name for name in texts if name in refreshed.nodes):
+                    assert refreshed.similarity(a, b) == before[a, b]
+            assert_related_is_similarity_sorted(refreshed, scores(refreshed))
+        repeated = cocite.refresh(tmp_path / "i", newer, force=True)
+        assert repeated.stored.digest == refreshed.stored.digest
+        more_texts = texts | {f"p{v}": "word59 word58" for v in range(30, 36)}
+        source = texts_at(tmp_path / "t.tsv", more_texts)
+        renewed = cocite.refresh(tmp_path / "i", newer, texts=source, force=True)
+        rebuilt = build(newer, tmp_path / "anew", source, measure=measure)
         assert contents(tmp_path / "i") == contents(tmp_path / "anew")
-        assert renewed.related("p35") == anew.related("p35") != []
+        assert renewed.related("p35") == rebuilt.related("p35") != []
 
 
-def test_texts_for_an_index_without_them_are_refused(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_refresh_rejects_texts_for_index_without_texts(
+    make_graph: MakeGraph, tmp_path: Path
+) -> None:
     graph = ring(make_graph, 5)
     cocite.build(graph, tmp_path / "i")
-    place = texts_at(tmp_path / "t.tsv", {"p0": "elk"})
+    source = texts_at(tmp_path / "t.tsv", {"p0": "elk"})
     with pytest.raises(
         UsageError,
         match=r"does not compare texts: omit --texts \(texts=\.\.\.\), or build an index",
     ):
-        cocite.refresh(tmp_path / "i", graph, texts=place, force=True)
+        cocite.refresh(tmp_path / "i", graph, texts=source, force=True)
 
 
-# -- the command line ------------------------------------------------------------------------
+# -- untrusted texts -------------------------------------------------------------------------
 
 
-def test_texts_of_strangers_name_no_file(tmp_path: Path) -> None:
-    """Links of an archive are passed over; one out of a folder is refused."""
+def test_texts_of_ignores_or_rejects_links(tmp_path: Path) -> None:
+    """Links in an archive are skipped; a link out of the folder is rejected."""
     (tmp_path / "links.tsv").write_text("a\tb\nb\tc\n")
     names = cocite.ingest(tmp_path / "links.tsv", tmp_path / "g").names
     (tmp_path / "secret").write_text("secret")
     folder = tmp_path / "texts"
     folder.mkdir()
-    (folder / "a.txt").write_text("mine")
+    (folder / "a.txt").write_text("text")
     (folder / "c.txt").symlink_to("a.txt")
     (folder / "b.txt").symlink_to(tmp_path / "secret")
     with tarfile.open(tmp_path / "t.tar", "w") as archive:
         archive.add(folder, "texts")
-    assert list(texts_of(tmp_path / "t.tar", names)) == [(0, "mine")]
+    assert list(texts_of(tmp_path / "t.tar", names)) == [(0, "text")]
     with pytest.raises(InputError, match=r"b\.txt is a symbolic link to a file outside"):
         list(texts_of(folder, names))
     (folder / "b.txt").unlink()
-    assert list(texts_of(folder, names)) == [(0, "mine"), (2, "mine")]
+    assert list(texts_of(folder, names)) == [(0, "text"), (2, "text")]

@@ -1,4 +1,4 @@
-"""Why two nodes are similar: shares add up for every measure, against brute force for each kind."""
+"""Why two nodes are similar: shares add up for every measure and match brute force."""
 
 import itertools
 from collections import defaultdict
@@ -26,14 +26,14 @@ from tests.oracles.pagerank import pagerank
 from tests.oracles.simrank import dense
 
 SHARES = 1e-9
-"""Shares are rounded to 12 decimals and there are some dozens; scores are whole 1e-12."""
+"""A few dozen shares, rounded to 12 decimals; scores are multiples of 1e-12."""
 STEPS = {"simrank": "uniform", "psimrank": "argmin", "compact-simrank": "compact"}
 LAYOUTS = [*itertools.product(STEPS, ("trees", "paths")), ("compact-simrank", "compact")]
-TURN = {"in": 0, "out": 16}
+DIRECTION_KEYS = {"in": 0, "out": 16}
 ALL = 10**6
 
 
-def turned(n: int, edges: Edges, links: str) -> list[list[int]]:
+def neighbor_lists(n: int, edges: Edges, links: str) -> list[list[int]]:
     """The neighbors of each node by in-links or by out-links."""
     return in_neighbors(n, edges if links == "in" else [(b, a) for a, b in edges])
 
@@ -53,7 +53,7 @@ def numbers(path: tuple[str, ...]) -> list[int]:
 @every
 @settings(max_examples=4)
 @given(drawn=graphs(10), k=st.integers(1, 3))
-def test_shares_add_up_to_the_score_and_paths_are_paths(
+def test_why_shares_add_up_and_paths_are_valid(
     make_graph: MakeGraph,
     drawn: tuple[int, Edges],
     measure: Measure,
@@ -69,44 +69,44 @@ def test_shares_add_up_to_the_score_and_paths_are_paths(
             with pytest.raises(UsageError, match="stores hash bits instead of pages"):
                 index.why(a, b)
         return
-    alone = len(measure.components) == 1
-    ways = {measure.looks_at(direction)} if alone and direction != "both" else {"in", "out"}
-    neighbors = {links: turned(n, edges, links) for links in ways}
-    ends = turned(n, edges, "in"), turned(n, edges, "out")
-    neighbors["both"] = neighbors["any"] = [ins + outs for ins, outs in zip(*ends, strict=True)]
+    single = len(measure.components) == 1
+    directions = {measure.looks_at(direction)} if single and direction != "both" else {"in", "out"}
+    neighbors = {links: neighbor_lists(n, edges, links) for links in directions}
+    sides = neighbor_lists(n, edges, "in"), neighbor_lists(n, edges, "out")
+    neighbors["both"] = neighbors["any"] = [ins + outs for ins, outs in zip(*sides, strict=True)]
     for a, b in pairs(index):
         found = index.why(a, b, ALL, graph=graph)
         assert found.score == index.similarity(a, b).score
         assert abs(sum(reason.contribution for reason in found.reasons) - found.score) < SHARES
         assert (found.others, found.remaining) == (0, 0)
         assert bool(found.reasons) == (found.score > 0)
-        some = index.why(a, b, k, graph=graph)
-        assert some[:3] == (found.score, found.reasons[:k], len(found.reasons[k:]))
+        limited = index.why(a, b, k, graph=graph)
+        assert limited[:3] == (found.score, found.reasons[:k], len(found.reasons[k:]))
         rest = sum(reason.contribution for reason in found.reasons[k:])
-        assert abs(some.remaining - rest) < SHARES
-        lists = measure.name in ("fusion", "ppr-pmi", "snn")
-        near = [lists and r.node in (a, b) for r in found.reasons]
-        assert sum(near) <= 1
+        assert abs(limited.remaining - rest) < SHARES
+        has_lists = measure.name in ("fusion", "ppr-pmi", "snn")
+        own_pair = [has_lists and r.node in (a, b) for r in found.reasons]
+        assert sum(own_pair) <= 1
         order = [
-            (not first, -r.contribution, *place(index, r))
-            for first, r in zip(near, found.reasons, strict=True)
+            (not own, -r.contribution, *sort_key(index, r))
+            for own, r in zip(own_pair, found.reasons, strict=True)
         ]
         assert order == sorted(order)
         assert all(reason.contribution >= 0 for reason in found.reasons)
         places = [(r.node, r.links) for r in found.reasons]
-        assert len(set(places)) == len(places) or not alone
+        assert len(set(places)) == len(places) or not single
         if a == b:
-            itself = [(a, 0, (a,), (a,))] * (found.score > 0)
-            assert [r[:1] + r[4:] for r in found.reasons] == itself
+            expected = [(a, 0, (a,), (a,))] * (found.score > 0)
+            assert [r[:1] + r[4:] for r in found.reasons] == expected
             continue
-        for reason in found.reasons if alone else ():
+        for reason in found.reasons if single else ():
             if reason.links == "none":  # a word
                 assert (reason.path_a, reason.path_b, reason.steps) == ((), (), None)
                 continue
             check_paths(reason, a, b, neighbors[reason.links], measure)
 
 
-def test_a_score_below_the_last_digit_has_no_reasons(make_graph: MakeGraph) -> None:
+def test_why_has_reasons_only_for_positive_scores(make_graph: MakeGraph) -> None:
     graph = make_graph([(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (1, 0), (2, 6)], range(7))
     index = cocite.build(graph, measure="companion", direction="both")
     found = [index.why(a, b) for a, b in pairs(index)]
@@ -114,8 +114,8 @@ def test_a_score_below_the_last_digit_has_no_reasons(make_graph: MakeGraph) -> N
     assert {why.score > 0 for why in found} == {False, True}
 
 
-def place(index: Index, reason: Reason) -> tuple[bool, int | str]:
-    """What decides between equal shares: the id of a page; words come after pages, as they read."""
+def sort_key(index: Index, reason: Reason) -> tuple[bool, int | str]:
+    """The order of equal shares: pages by id, and then words alphabetically."""
     word = reason.links == "none"
     return word, reason.node if word else index.nodes.id(reason.node)
 
@@ -123,21 +123,21 @@ def place(index: Index, reason: Reason) -> tuple[bool, int | str]:
 def check_paths(
     reason: Reason, a: str, b: str, neighbors: list[list[int]], measure: Measure
 ) -> None:
-    """Each path goes from its end to the page, by links of the graph, with the steps it says."""
-    onward = not measure.symmetric  # the last step goes to b and not from it
+    """Check that each path leads from its end to the page, by links and in the stated steps."""
+    forward = not measure.symmetric  # the last step leads to b
     for end, path in ((a, reason.path_a), (b, reason.path_b)):
         if not path:
-            whole = ("companion", "pagesim", "ppr", "ppr-symmetric", "snn", "xjaccard")
-            assert measure.name in (*whole, "fusion", "ppr-pmi")
+            without_paths = ("companion", "pagesim", "ppr", "ppr-symmetric", "snn", "xjaccard")
+            assert measure.name in (*without_paths, "fusion", "ppr-pmi")
             assert reason.steps is None
             continue
         assert (path[0], path[-1]) == (end, reason.node)
-        for here, there in itertools.pairwise(numbers(path)):
-            assert here in neighbors[there] if onward else there in neighbors[here]
+        for current, following in itertools.pairwise(numbers(path)):
+            assert current in neighbors[following] if forward else following in neighbors[current]
         assert reason.steps in (None, len(path) - 1)
-    if reason.steps is not None:  # they meet at the end, and not before
-        together = zip(reason.path_a, reason.path_b, strict=True)
-        assert [x == y for x, y in together] == [False] * reason.steps + [True]
+    if reason.steps is not None:  # they meet only at the end
+        steps = zip(reason.path_a, reason.path_b, strict=True)
+        assert [x == y for x, y in steps] == [False] * reason.steps + [True]
 
 
 # -- walks, against brute force --------------------------------------------------------
@@ -157,55 +157,62 @@ def check_paths(
     ),
     st.sampled_from([0.2, 0.6, 0.9]),
 )
-def test_meetings_are_those_of_brute_force(
+def test_why_walk_meetings_match_brute_force(
     make_graph: MakeGraph,
     drawn: tuple[int, Edges],
     kind: tuple[str, str],
     direction: str,
-    chosen: dict[str, int],
+    options: dict[str, int],
     decay: float,
 ) -> None:
     n, edges = drawn
     measure, layout = kind
     graph = make_graph(edges, range(n))
-    index = cocite.build(graph, measure=measure, layout=layout, direction=direction, **chosen)
-    samples, length, seed = (chosen[key] for key in ("samples", "length", "seed"))
-    walked = {
-        way: [
-            walks.paths(turned(n, edges, way), STEPS[measure], seed, sample, length, TURN[way])
+    index = cocite.build(graph, measure=measure, layout=layout, direction=direction, **options)
+    samples, length, seed = (options[key] for key in ("samples", "length", "seed"))
+    paths_by_side = {
+        side: [
+            walks.paths(
+                neighbor_lists(n, edges, side),
+                STEPS[measure],
+                seed,
+                sample,
+                length,
+                DIRECTION_KEYS[side],
+            )
             for sample in range(samples)
         ]
-        for way in (("in", "out") if direction == "both" else (direction,))
+        for side in (("in", "out") if direction == "both" else (direction,))
     }
     for u, v in itertools.permutations(range(n), 2):
-        expected = meetings(walked, u, v, decay)
+        expected = meetings(paths_by_side, u, v, decay)
         found = index.why(u, v, ALL, graph=graph, decay=decay).reasons
         assert {(r.links, int(r.node)) for r in found} == set(expected)
         for reason in found:
-            carried = expected[reason.links, int(reason.node)]
-            assert abs(reason.contribution - sum(map(sum, carried.values()))) < SHARES
-            assert reason.samples == sum(map(len, carried.values()))
-            ways_there = tuple(numbers(reason.path_a)), tuple(numbers(reason.path_b))
-            most = max(map(sum, carried.values()))
-            assert sum(carried[ways_there]) > most - 1e-12
+            values = expected[reason.links, int(reason.node)]
+            assert abs(reason.contribution - sum(map(sum, values.values()))) < SHARES
+            assert reason.samples == sum(map(len, values.values()))
+            paths = tuple(numbers(reason.path_a)), tuple(numbers(reason.path_b))
+            largest = max(map(sum, values.values()))
+            assert sum(values[paths]) > largest - 1e-12
 
 
 Carried = dict[tuple[tuple[int, ...], tuple[int, ...]], list[float]]
 
 
 def meetings(
-    walked: dict[str, list[list[list[int]]]], u: int, v: int, decay: float
+    paths_by_side: dict[str, list[list[list[int]]]], u: int, v: int, decay: float
 ) -> dict[tuple[str, int], Carried]:
-    """(links, node) -> (path of u, path of v) -> what each sample in which they meet there adds."""
+    """(links, node) -> (path of u, path of v) -> values of the samples that meet at the node."""
     found: dict[tuple[str, int], Carried] = defaultdict(lambda: defaultdict(list))
-    for way, made in walked.items():
-        for walk in made:
-            both = list(zip(walk[u], walk[v], strict=False))
-            step = next((t for t, (x, y) in enumerate(both) if x == y), None)
-            if step is not None:
-                paths = tuple(walk[u][: step + 1]), tuple(walk[v][: step + 1])
-                value = decay**step / len(made) / len(walked)
-                found[way, both[step][0]][paths].append(value)
+    for side, samples in paths_by_side.items():
+        for walk in samples:
+            steps = list(zip(walk[u], walk[v], strict=False))
+            time = next((t for t, (x, y) in enumerate(steps) if x == y), None)
+            if time is not None:
+                paths = tuple(walk[u][: time + 1]), tuple(walk[v][: time + 1])
+                value = decay**time / len(samples) / len(paths_by_side)
+                found[side, steps[time][0]][paths].append(value)
     return found
 
 
@@ -220,7 +227,7 @@ def meetings(
     st.sampled_from(["cosine", "jaccard", "count"]),
     st.booleans(),
 )
-def test_common_neighbors_share_by_what_they_are_worth(
+def test_why_cocitation_shares_follow_neighbor_weights(
     make_graph: MakeGraph,
     drawn: tuple[int, Edges],
     measure: str,
@@ -232,23 +239,23 @@ def test_common_neighbors_share_by_what_they_are_worth(
     index = cocite.build(make_graph(edges, range(n)), measure=measure, direction=direction)
     ins = dense(n, edges)
     rows = ins if (measure == "cocitation") == (direction == "in") else ins.T
-    asked: dict[str, Any] = {"form": form, "idf": idf}
+    options: dict[str, Any] = {"form": form, "idf": idf}
     scores = exact.common(rows, form, idf)
     sizes = rows.sum(axis=0)
     for u, v in itertools.permutations(range(n), 2):
         common = np.flatnonzero(rows[u] * rows[v])
         power = 0 if not idf else 2 if form == "cosine" else 1
-        worths = np.log(n / sizes[common]) ** power
-        found = {int(r.node): r.contribution for r in index.why(u, v, ALL, **asked).reasons}
-        assert set(found) == {int(x) for x, w in zip(common, worths, strict=True) if w > 0}
-        for x, worth in zip(common, worths, strict=True):
-            expected = scores[u, v] * worth / worths.sum() if worth else 0
+        weights = np.log(n / sizes[common]) ** power
+        found = {int(r.node): r.contribution for r in index.why(u, v, ALL, **options).reasons}
+        assert set(found) == {int(x) for x, w in zip(common, weights, strict=True) if w > 0}
+        for x, weight in zip(common, weights, strict=True):
+            expected = scores[u, v] * weight / weights.sum() if weight else 0
             assert abs(found.get(int(x), 0.0) - expected) < SHARES
 
 
 @settings(max_examples=20)
 @given(graphs(), st.sampled_from(["in", "out"]), st.sampled_from([0.3, 0.85, 0.99]))
-def test_last_steps_carry_what_the_equations_say(
+def test_why_ppr_last_steps_satisfy_equations(
     make_graph: MakeGraph, drawn: tuple[int, Edges], direction: str, damping: float
 ) -> None:
     """score(u, v) = damping * sum of score(u, x) / degree(x), each term within the tolerance."""
@@ -256,9 +263,9 @@ def test_last_steps_carry_what_the_equations_say(
     index = cocite.build(make_graph(edges, range(n)), measure="ppr", direction=direction)
     steps = dense(n, edges).T if direction == "out" else dense(n, edges)
     truth = exact.ppr(steps, damping)
-    asked: dict[str, Any] = {"damping": damping, "tolerance": 1e-12}
+    options: dict[str, Any] = {"damping": damping, "tolerance": 1e-12}
     for u, v in itertools.permutations(range(n), 2):
-        found = {int(r.node): r for r in index.why(u, v, ALL, **asked).reasons}
+        found = {int(r.node): r for r in index.why(u, v, ALL, **options).reasons}
         for x in range(n):
             expected = damping * truth[u, x] / steps[x].sum() if steps[x, v] else 0
             assert abs((found[x].contribution if x in found else 0.0) - expected) < SHARES
@@ -268,30 +275,33 @@ def test_last_steps_carry_what_the_equations_say(
 
 @settings(max_examples=20)
 @given(graphs(max_nodes=8), st.sampled_from(["in", "out"]))
-def test_feature_shares(make_graph: MakeGraph, drawn: tuple[int, Edges], direction: str) -> None:
+def test_why_pagesim_shares_match_features(
+    make_graph: MakeGraph, drawn: tuple[int, Edges], direction: str
+) -> None:
     n, edges = drawn
     graph = make_graph(edges, range(n))
     index = cocite.build(graph, measure="pagesim", direction=direction, threshold=0)
-    along = edges if direction == "in" else [(b, a) for a, b in edges]
-    scores = n * pagerank(n, along, 0.85)
-    held, _ = pagesim.propagated(n, along, scores, 0.5, 3)
-    off = 4 * 2.0**-24 * scores.max() + SHARES  # features are float32, and PageRank is within 1e-10
+    directed = edges if direction == "in" else [(b, a) for a, b in edges]
+    scores = n * pagerank(n, directed, 0.85)
+    features, _ = pagesim.propagated(n, directed, scores, 0.5, 3)
+    # Features are float32, and PageRank is within 1e-10.
+    tolerance = 4 * 2.0**-24 * scores.max() + SHARES
     for u, v in itertools.permutations(range(n), 2):
         found = {int(r.node): r.contribution for r in index.why(u, v, ALL).reasons}
-        both = np.flatnonzero((held[:, u] > 0) & (held[:, v] > 0))
-        assert set(found) == set(both.tolist())
-        for f in both.tolist():
-            low, high = sorted((held[f, u], held[f, v]))
-            assert abs(found[f] - low**2 / high) <= off
+        shared = np.flatnonzero((features[:, u] > 0) & (features[:, v] > 0))
+        assert set(found) == set(shared.tolist())
+        for f in shared.tolist():
+            low, high = sorted((features[f, u], features[f, v]))
+            assert abs(found[f] - low**2 / high) <= tolerance
 
 
 SWAPPED = [(0, 1), (0, 3), (1, 3), (1, 4), (2, 1), (3, 2), (4, 0)]
-"""Turned round it is itself, 0 and 3, 2 and 4 exchanged: both directions give the same shares, but
-for PageRank's last digits.
+"""Reversed, it is itself with 0 and 3, and 2 and 4 exchanged: both directions give the same shares,
+except for the last digits of PageRank.
 """
 
 
-def test_equal_shares_are_ordered_as_equal(make_graph: MakeGraph) -> None:
+def test_why_orders_equal_shares_by_id(make_graph: MakeGraph) -> None:
     index = cocite.build(make_graph(SWAPPED, range(5)), measure="pagesim", direction="both")
     order = [(-r.contribution, int(r.node)) for r in index.why(0, 3).reasons]
     assert len({share for share, _ in order}) < len(order)
@@ -308,13 +318,13 @@ def graph(make_graph: MakeGraph) -> Graph:
     return make_graph(LINKS)
 
 
-def test_trees_need_their_graph_and_say_so(graph: Graph, tmp_path: Path) -> None:
+def test_why_trees_layout_requires_graph(graph: Graph, tmp_path: Path) -> None:
     index = cocite.build(graph, tmp_path / "i", samples=20, measure="psimrank")
     found = index.why("one", "two")
     graph = Graph.open(graph.path.rename(tmp_path / "elsewhere"))
     with pytest.raises(NotAStore, match=r"is not at .*Pass its path with --graph \(graph="):
         cocite.open(tmp_path / "i").why("one", "two")
-    # What needs no walk needs no graph.
+    # Without walks, no graph is needed.
     assert index.why("hub", "other") == Why(0.0, [], 0, 0.0)
     assert index.why("one", "one") == Why(
         1.0, [Reason("one", 1.0, "in", 20, 0, ("one",), ("one",))], 0, 0.0
@@ -326,7 +336,7 @@ def test_trees_need_their_graph_and_say_so(graph: Graph, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("layout", ["trees", "paths"])
-def test_other_graph(make_graph: MakeGraph, graph: Graph, layout: str) -> None:
+def test_why_rejects_other_graph(make_graph: MakeGraph, graph: Graph, layout: str) -> None:
     index = cocite.build(graph, samples=20, layout=layout, measure="psimrank")
     other = make_graph([*LINKS, ("one", "two")])
     with pytest.raises(UsageError, match=r"is not the graph that .* was built from"):
@@ -338,8 +348,10 @@ def test_other_graph(make_graph: MakeGraph, graph: Graph, layout: str) -> None:
     [[0, 2, 2, 0, 2], [2, 0, 0, 0, 2], [9, 9, 9, 9, 9]],
     ids=["other", "order", "outside"],
 )
-def test_changed_links_fail(make_graph: MakeGraph, tmp_path: Path, sources: list[int]) -> None:
-    """The manifest is the same, so only the walks can tell."""
+def test_why_detects_changed_links(
+    make_graph: MakeGraph, tmp_path: Path, sources: list[int]
+) -> None:
+    """The manifest is unchanged, so only the walks reveal it."""
     graph = make_graph([(0, 3), (2, 3), (0, 4), (2, 4), (0, 1)])
     index = cocite.build(graph, tmp_path / "i", measure="simrank", samples=40)
     assert index.why(3, 4, graph=graph).score > 0
@@ -349,7 +361,7 @@ def test_changed_links_fail(make_graph: MakeGraph, tmp_path: Path, sources: list
         cocite.open(tmp_path / "i").why(3, 4, graph=str(graph.path))
 
 
-def test_paths_that_end_before_they_meet_are_damage(make_graph: MakeGraph, tmp_path: Path) -> None:
+def test_why_paths_layout_drops_truncated_paths(make_graph: MakeGraph, tmp_path: Path) -> None:
     graph = make_graph(LINKS)
     index = cocite.build(graph, tmp_path / "i", layout="paths", samples=20, measure="psimrank")
     assert index.why("one", "two").reasons
@@ -357,19 +369,19 @@ def test_paths_that_end_before_they_meet_are_damage(make_graph: MakeGraph, tmp_p
     steps, begin = index.scorer.readers[0].part.shards[0].blobs[0, 4:6].tolist()
     words[steps:begin] = 0
     words.tofile(tmp_path / "i" / "in.samples-000000")
-    again = cocite.open(tmp_path / "i")
-    again.why("one", "two")
-    assert [lost.file for lost in again.missing_samples] == ["in.samples-000000"]
+    reopened = cocite.open(tmp_path / "i")
+    reopened.why("one", "two")
+    assert [lost.file for lost in reopened.missing_samples] == ["in.samples-000000"]
 
 
-def test_one_transpose(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_why_transposes_graph_once(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
 
-    def counted(*arguments: Any, **options: Any) -> Links:
+    def spy(*arguments: Any, **options: Any) -> Links:
         calls.append(arguments)
         return links_of(*arguments, **options)
 
-    monkeypatch.setattr("cocite.index.layouts.trees.replay.links_of", counted)
+    monkeypatch.setattr("cocite.index.layouts.trees.replay.links_of", spy)
     index = cocite.build(graph, direction="out", samples=20, measure="psimrank")
     first = index.why("hub", "other", graph=graph)
     assert first.reasons
@@ -377,7 +389,7 @@ def test_one_transpose(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(calls) == 1
 
 
-def test_names_and_settings_are_checked(graph: Graph) -> None:
+def test_why_checks_names_and_settings(graph: Graph) -> None:
     index = cocite.build(graph, measure="cocitation")
     with pytest.raises(UnknownNode, match="no node is named 'tow'"):
         index.why("one", "tow")

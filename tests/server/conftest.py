@@ -1,4 +1,4 @@
-"""A real server for each module of tests: a process of its own, on a free port."""
+"""A real server for each test module: a separate process on a free port."""
 
 import asyncio
 import contextlib
@@ -26,9 +26,9 @@ from cocite.server.app import make_app
 from cocite.server.results import Config, Limits, Served
 from cocite.server.service import Service
 from tests.clock import LIMIT, wait_for
-from tests.server.browser import browser, visit, worlds
+from tests.server.browser import browser, demo_server, visit
 
-__all__ = ["Answer", "Server", "Start", "ask_app", "browser", "visit", "worlds"]
+__all__ = ["Answer", "Server", "Start", "ask_app", "browser", "demo_server", "visit"]
 
 LINKS = [
     *((f"hub{i}", page) for i in range(12) for page in ("red", "blue", f"leaf{i}", "été & <b>")),
@@ -37,16 +37,16 @@ LINKS = [
     ("blue", "https://example.org/?a=1&b=2"),
     ("hub1", "https://example.org/?a=1&b=2"),
 ]
-"""Small, with names that need care in addresses and pages."""
+"""A small graph, with names that need escaping in URLs and HTML."""
 
 
 CALM = ("--target-latency", "1000000", "--question-timeout", "600")
-"""Whatever else the machine does meanwhile, all questions are answered, from all samples; a test of
-what becomes of others says so itself."""
+"""Options under which a busy machine still answers every query from all samples. Tests of load and
+timeouts override them."""
 
 
 class Answer:
-    """What came back."""
+    """A response of the server."""
 
     def __init__(self, response: http.client.HTTPResponse) -> None:
         self.status = response.status
@@ -59,7 +59,7 @@ class Answer:
 
 
 class Server:
-    """``cocite serve`` as a process; ``log`` is what it said."""
+    """A ``cocite serve`` process; ``log`` holds its stderr."""
 
     def __init__(self, *arguments: str) -> None:
         command = [sys.executable, "-m", "cocite", "serve", *CALM, *arguments, "--port", "0"]
@@ -78,21 +78,21 @@ class Server:
 
     def _port(self) -> int:
         self.until(lambda: any("at http://" in line for line in self.log))
-        (found,) = (m[1] for line in self.log if (m := re.search(r"at http://\S+:(\d+)", line)))
-        return int(found)
+        (port,) = (m[1] for line in self.log if (m := re.search(r"at http://\S+:(\d+)", line)))
+        return int(port)
 
-    def until(self, true: Callable[[], bool]) -> None:
-        """Wait for something; fails if the server ends."""
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition; fail if the server exits."""
 
-        def event() -> bool:
+        def happened() -> bool:
             with contextlib.suppress(OSError, http.client.HTTPException):
-                if true():
+                if condition():
                     return True
             assert self.process.poll() is None, "".join(self.log)
             return False
 
         try:
-            wait_for(event)
+            wait_for(happened)
         except AssertionError as error:
             error.add_note("".join(self.log[-20:]))
             raise
@@ -100,12 +100,12 @@ class Server:
     def request(
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> Answer:
-        link = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
         try:
-            link.request(method, path, body, headers or {})
-            return Answer(link.getresponse())
+            connection.request(method, path, body, headers or {})
+            return Answer(connection.getresponse())
         finally:
-            link.close()
+            connection.close()
 
     def get(self, path: str, **headers: str) -> Answer:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -116,11 +116,11 @@ class Server:
 
     def post(self, path: str, body: Any, **headers: str) -> Answer:
         named = {k.replace("_", "-"): v for k, v in headers.items()}
-        sent = body if isinstance(body, bytes) else json.dumps(body).encode()
-        return self.request("POST", path, sent, {"Content-Type": "application/json", **named})
+        content = body if isinstance(body, bytes) else json.dumps(body).encode()
+        return self.request("POST", path, content, {"Content-Type": "application/json", **named})
 
     def end(self) -> int:
-        """SIGTERM; the exit code."""
+        """Send SIGTERM; return the exit code."""
         if self.process.poll() is None:
             os.kill(self.process.pid, signal.SIGTERM)
         code = self.process.wait(LIMIT)
@@ -131,20 +131,20 @@ class Server:
 
 
 async def ask_app(app: Any, path: str, body: Any = None, **headers: str) -> SimpleNamespace:
-    """Ask an app in this process; ``body`` is sent as JSON, or as it is if it is bytes."""
+    """Call an app in this process; ``body`` is sent as JSON, or unchanged if it is bytes."""
     path, _, query = path.partition("?")
-    sent: list[Any] = []
-    data = body if isinstance(body, bytes) else json.dumps(body).encode() if body else b""
-    given = [{"type": "http.request", "body": data}]
+    outgoing: list[Any] = []
+    payload = body if isinstance(body, bytes) else json.dumps(body).encode() if body else b""
+    incoming = [{"type": "http.request", "body": payload}]
 
     async def receive() -> Any:
-        return given.pop() if given else await asyncio.Event().wait()
+        return incoming.pop() if incoming else await asyncio.Event().wait()
 
     async def send(message: Any) -> None:
-        sent.append(message)
+        outgoing.append(message)
 
-    told = {"host": "localhost"} | ({"content-type": "application/json"} if body else {})
-    told |= {name.replace("_", "-"): value for name, value in headers.items()}
+    request_headers = {"host": "localhost"} | ({"content-type": "application/json"} if body else {})
+    request_headers |= {name.replace("_", "-"): value for name, value in headers.items()}
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -155,17 +155,23 @@ async def ask_app(app: Any, path: str, body: Any = None, **headers: str) -> Simp
         "raw_path": path.encode(),
         "query_string": query.encode(),
         "root_path": "",
-        "headers": [(k.encode(), v.encode()) for k, v in told.items()],
+        "headers": [(k.encode(), v.encode()) for k, v in request_headers.items()],
         "client": ("127.0.0.1", 1),
         "server": ("127.0.0.1", 80),
     }
     await app(scope, receive, send)
-    start = next(each for each in sent if each["type"] == "http.response.start")
-    found = b"".join(each.get("body", b"") for each in sent)
-    heads = {k.decode().lower(): v.decode() for k, v in start["headers"]}
-    plain = heads.get("content-type", "").endswith(("/json", "+json"))
-    read = json.loads(found) if plain and found and "content-encoding" not in heads else None
-    return SimpleNamespace(status=start["status"], headers=heads, body=found, json=read)
+    start = next(each for each in outgoing if each["type"] == "http.response.start")
+    content = b"".join(each.get("body", b"") for each in outgoing)
+    response_headers = {k.decode().lower(): v.decode() for k, v in start["headers"]}
+    is_json = response_headers.get("content-type", "").endswith(("/json", "+json"))
+    document = (
+        json.loads(content)
+        if is_json and content and "content-encoding" not in response_headers
+        else None
+    )
+    return SimpleNamespace(
+        status=start["status"], headers=response_headers, body=content, json=document
+    )
 
 
 Start = Callable[..., Server]
@@ -173,25 +179,25 @@ Start = Callable[..., Server]
 
 @pytest.fixture
 def serving() -> Iterator[Callable[..., "LocalServer"]]:
-    """Starts servers in this process, which end with the test."""
+    """Start servers in this process; they close with the test."""
     with contextlib.ExitStack() as stack:
 
-        def starting(*given: Any, **options: Any) -> LocalServer:
-            begun = LocalServer(*given, **options)
-            stack.callback(begun.service.close)
-            return begun
+        def start_local(*arguments: Any, **options: Any) -> LocalServer:
+            server = LocalServer(*arguments, **options)
+            stack.callback(server.service.close)
+            return server
 
-        yield starting
+        yield start_local
 
 
 class LocalServer:
-    """A server in this process, that looks at its index when it is told to."""
+    """A server in this process, which reloads its index only on request."""
 
     def __init__(self, index: Path, limits: Limits | None = None, **options: Any) -> None:
-        usual = {"no_requests": True, "reload_interval": 3600.0, "target_latency": 1e6}
+        defaults = {"no_requests": True, "reload_interval": 3600.0, "target_latency": 1e6}
         served = (Served(index.stem, str(index)),)
-        given = ServeOptions(**usual | options)
-        self.service = Service(Config(served, given, limits=limits or Limits()))
+        serve_options = ServeOptions(**defaults | options)
+        self.service = Service(Config(served, serve_options, limits=limits or Limits()))
         self.app = make_app(self.service)
 
     def __call__(self, path: str, sent: Any = None, **headers: str) -> SimpleNamespace:
@@ -203,32 +209,32 @@ Serving = Callable[..., LocalServer]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A graph and an index of it: ``web.graph``, ``web.index``."""
-    place = tmp_path_factory.mktemp("service")
+    """A folder with a graph and its index: ``web.graph``, ``web.index``."""
+    folder = tmp_path_factory.mktemp("service")
     rows = "".join(f"{source}\t{target}\n" for source, target in LINKS)
-    (place / "links.tsv").write_text(rows, "utf-8")
-    graph = cocite.ingest(place / "links.tsv", place / "web.graph", delimiter="tab", header="no")
-    cocite.build(graph, place / "web.index", measure="psimrank", samples=60)
-    return place
+    (folder / "links.tsv").write_text(rows, "utf-8")
+    graph = cocite.ingest(folder / "links.tsv", folder / "web.graph", delimiter="tab", header="no")
+    cocite.build(graph, folder / "web.index", measure="psimrank", samples=60)
+    return folder
 
 
 @pytest.fixture(scope="module")
 def start() -> Iterator[Start]:
-    """Starts servers, which end with the module."""
-    begun: list[Server] = []
+    """Start servers; they end with the module."""
+    servers: list[Server] = []
 
-    def starting(*arguments: str) -> Server:
-        begun.append(Server(*arguments))
-        return begun[-1]
+    def start_server(*arguments: str) -> Server:
+        servers.append(Server(*arguments))
+        return servers[-1]
 
-    yield starting
-    for server in begun:
+    yield start_server
+    for server in servers:
         server.end()
 
 
 @pytest.fixture(scope="module")
 def server(folder: Path, start: Start) -> Server:
-    """Serves ``web``; ``near``, without samples; and ``one``, with a sample and with titles."""
+    """Serve ``web``; ``near``, without samples; and ``one``, with one sample and with titles."""
     near, one = folder / "near.index", folder / "one.index"
     cocite.build(cocite.Graph.open(folder / "web.graph"), near)
     links, output, titles = folder / "links.tsv", folder / "named.graph", folder / "titles.tsv"

@@ -1,4 +1,4 @@
-"""Names that try what hostile names try, 200 of them: nothing of them may run or load."""
+"""200 hostile names: nothing in them may run or load."""
 
 from urllib.parse import quote
 

@@ -1,12 +1,12 @@
-"""The image of ``docs/serving.md`` without Docker: its steps, and how it is run, by hand.
+"""Build and run the image of ``docs/serving.md`` without Docker.
 
-The steps of the Dockerfile are run one after another, as they stand there, in a root directory of
-their own that lies over this machine's (overlayfs, in a mount namespace): what they write goes to
-an upper layer, as in an image. The base is a fresh environment of this interpreter. Then the root
-is mounted read-only, with a temporary ``/tmp``, and the entry point runs as the user that ``USER``
-names, without capabilities and without a way to get any.
+The Dockerfile's steps run one after another, unchanged, in a root directory that overlays this
+machine's (overlayfs, in a mount namespace): what they write goes to an upper layer, as in an image.
+The base is a fresh environment of this interpreter. Then the root is mounted read-only, with a
+temporary ``/tmp``, and the entry point runs as the user that ``USER`` names, without capabilities
+and without a way to gain any.
 
-Needs root, util-linux and a kernel that lets one mount; installs from the configured package index.
+Needs root, util-linux and permission to mount; installs from the configured package index.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass
 class Image:
-    """What a Dockerfile says."""
+    """The contents of a Dockerfile."""
 
     base: str = ""
     steps: list[tuple[str, str]] = field(default_factory=list)
@@ -41,33 +41,33 @@ class Image:
 
     @classmethod
     def of(cls, text: str) -> Image:
-        """Reads it; fails on what it does not know."""
-        found = cls()
+        """Parse a Dockerfile; fail on unknown instructions."""
+        image = cls()
         for line in filter(None, map(str.strip, text.splitlines())):
             word, _, rest = line.partition(" ")
             if word == "FROM":
-                found.base = rest
+                image.base = rest
             elif word in ("COPY", "RUN"):
-                assert found.user == "root", "steps behind USER are not run here"
-                found.steps.append((word, rest))
+                assert image.user == "root", "steps behind USER are not run here"
+                image.steps.append((word, rest))
             elif word == "ENV":
                 name, _, value = rest.partition("=")
-                found.environ[name] = value
+                image.environ[name] = value
             elif word == "USER":
-                found.user = rest
+                image.user = rest
             elif word == "EXPOSE":
-                found.ports.append(int(rest))
+                image.ports.append(int(rest))
             elif word == "ENTRYPOINT":
-                found.entrypoint = json.loads(rest)
+                image.entrypoint = json.loads(rest)
             elif word == "CMD":
-                found.command = json.loads(rest)
+                image.command = json.loads(rest)
             else:
                 raise AssertionError(f"a step that is not known: {line}")
-        return found
+        return image
 
     def script(self, work: Path, mounts: dict[Path, str], command: list[str]) -> str:
-        """A shell script that makes the image in ``work``, and runs it with ``mounts`` of this
-        machine, each read-only at its place.
+        """A shell script that builds the image in ``work`` and runs it, with the host paths in
+        ``mounts`` mounted read-only.
         """
         root, q = work / "root", shlex.quote
         environ = {"PATH": "/image/bin:/usr/bin:/bin", "HOME": "/root", **self.environ}
@@ -115,13 +115,13 @@ class Image:
         return "\n".join(lines)
 
     def run(self, work: Path, mounts: dict[Path, str], command: list[str]) -> subprocess.Popen[str]:
-        """The image as a process, made first; what it says is its standard error."""
+        """Build the image and run it as a process, with its log on stderr."""
         work.mkdir(parents=True)
-        told = subprocess.run(
+        listing = subprocess.run(
             ["git", "ls-files", "--cached"], cwd=ROOT, check=True, capture_output=True, text=True
         )
-        there = [name for name in told.stdout.splitlines() if (ROOT / name).exists()]
-        (work / "files").write_text("\n".join(there))
+        existing = [name for name in listing.stdout.splitlines() if (ROOT / name).exists()]
+        (work / "files").write_text("\n".join(existing))
         script = self.script(work, mounts, command)
         return subprocess.Popen(
             ["unshare", "--mount", "--propagation", "private", "sh", "-c", script],
@@ -131,22 +131,22 @@ class Image:
 
 
 def dockerfile() -> str:
-    """That of the documentation."""
+    """The Dockerfile in the documentation."""
     text = (ROOT / "docs" / "serving.md").read_text("utf-8")
-    (found,) = re.findall(r"^```dockerfile\n(.*?)^```", text, re.M | re.S)
-    return str(found)
+    (block,) = re.findall(r"^```dockerfile\n(.*?)^```", text, re.M | re.S)
+    return str(block)
 
 
 def why_not() -> str | None:
-    """Why an image cannot be made here; None if it can be."""
+    """Why an image cannot be built here; None if it can."""
     if os.getuid() != 0:
         return "root is needed to mount"
     for program in ("unshare", "setpriv", "chroot", "tar", "git"):
         if shutil.which(program) is None:
             return f"there is no {program}"
-    tried = subprocess.run(
+    trial = subprocess.run(
         ["unshare", "--mount", "sh", "-c", "mount -t tmpfs tmpfs /mnt"],
         check=False,
         capture_output=True,
     )
-    return "nothing may be mounted here" if tried.returncode else None
+    return "nothing may be mounted here" if trial.returncode else None

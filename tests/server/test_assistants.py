@@ -1,4 +1,4 @@
-"""Assistants: the SDK's own client gets the answers of the command line."""
+"""Assistants: the MCP SDK's client gets the command line's answers."""
 
 import asyncio
 import json
@@ -29,11 +29,11 @@ from cocite.server.assistants import Assistants
 from cocite.server.results import Limits
 
 T = TypeVar("T")
-HARMFUL = "été & <b>"
+HOSTILE = "été & <b>"
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def index_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index with titles."""
     folder = tmp_path_factory.mktemp("assistants")
     graph = cocite.ingest(LINKS, folder / "g.graph", titles={"red": "The color red"})
@@ -42,32 +42,32 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def index(place: Path) -> Index:
-    return cocite.open(place)
+def index(index_path: Path) -> Index:
+    return cocite.open(index_path)
 
 
-def asked(
+def client_result(
     target: Any, work: Callable[[Client], Awaitable[T]], mode: Any = "auto", **limits: Any
 ) -> T:
-    """What a client gets."""
+    """The result of ``work`` with a client of ``target``."""
 
     async def run() -> T:
-        served = target
+        server = target
         if isinstance(target, Index):
-            served = Assistants(target, "colors", **limits).server()
+            server = Assistants(target, "colors", **limits).server()
         error = None
-        async with Client(served, mode=mode) as client:
+        async with Client(server, mode=mode) as client:
             try:
                 return await work(client)
-            except MCPError as found:  # which would leave in a group of exceptions
-                error = found
+            except MCPError as raised:  # else it would leave in an exception group
+                error = raised
         raise error
 
     return asyncio.run(run())
 
 
 def call(target: Any, tool: str, **arguments: Any) -> types.CallToolResult:
-    return asked(target, lambda client: client.call_tool(tool, arguments))
+    return client_result(target, lambda client: client.call_tool(tool, arguments))
 
 
 def text_of(result: types.CallToolResult) -> str:
@@ -77,16 +77,16 @@ def text_of(result: types.CallToolResult) -> str:
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_tools_are_read_only_and_typed(index: Index, mode: str) -> None:
-    found = asked(index, lambda client: client.list_tools(), mode)
-    assert [tool.name for tool in found.tools] == ["related", "similarity", "why", "find"]
-    for tool in found.tools:
+def test_mcp_tools_are_read_only_and_typed(index: Index, mode: str) -> None:
+    listing = client_result(index, lambda client: client.list_tools(), mode)
+    assert [tool.name for tool in listing.tools] == ["related", "similarity", "why", "find"]
+    for tool in listing.tools:
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint
         assert tool.output_schema is not None
         assert tool.output_schema["type"] == "object"
         assert tool.input_schema["additionalProperties"] is False
-    k = found.tools[0].input_schema["properties"]["k"]
+    k = listing.tools[0].input_schema["properties"]["k"]
     assert (k["minimum"], k["maximum"], k["default"]) == (1, 1000, 20)
 
 
@@ -100,22 +100,22 @@ def test_tools_are_read_only_and_typed(index: Index, mode: str) -> None:
             {"node": ["red", "blue"], "aggregate": "min"},
             ["related", "red", "blue", "--aggregate", "min"],
         ),
-        ("similarity", {"a": "red", "b": HARMFUL}, ["similarity", "red", HARMFUL]),
+        ("similarity", {"a": "red", "b": HOSTILE}, ["similarity", "red", HOSTILE]),
         ("why", {"a": "red", "b": "green", "k": 2}, ["why", "red", "green", "-k", "2"]),
     ],
 )
-def test_tool_answers_as_the_command_line(
-    place: Path, index: Index, shell: Shell, tool: str, arguments: Any, command: list[str]
+def test_mcp_tool_answers_equal_command_line(
+    index_path: Path, index: Index, shell: Shell, tool: str, arguments: Any, command: list[str]
 ) -> None:
     name, *words = command
-    printed = json.loads(shell([name, str(place), *words, "--format", "json"]).out)
-    found = call(index, tool, **arguments)
-    assert not found.is_error
-    assert found.structured_content == printed
-    assert len(text_of(found)) < len(json.dumps(printed))
+    printed = json.loads(shell([name, str(index_path), *words, "--format", "json"]).out)
+    result = call(index, tool, **arguments)
+    assert not result.is_error
+    assert result.structured_content == printed
+    assert len(text_of(result)) < len(json.dumps(printed))
 
 
-def test_texts_are_short_and_have_titles(index: Index) -> None:
+def test_mcp_tool_texts_include_titles(index: Index) -> None:
     assert "- red (The color red): 0." in text_of(call(index, "related", node="blue"))
     assert text_of(call(index, "similarity", a="red", b="blue")).startswith(
         "red (The color red) and blue: 0."
@@ -129,7 +129,7 @@ def test_texts_are_short_and_have_titles(index: Index) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tool", "arguments", "says"),
+    ("tool", "arguments", "message"),
     [
         ("related", {"node": "grean"}, "no node is named 'grean'; the nearest name is"),
         (
@@ -141,34 +141,40 @@ def test_texts_are_short_and_have_titles(index: Index) -> None:
         ("related", {}, "node is required"),
         ("related", {"node": 7}, "node is 7; it must be a list of strings"),
         ("related", {"node": "red", "min_score": -1}, "min_score is -1"),
-        ("why", {"a": ["red", "blue"], "b": "green"}, "a is ['red', 'blue']; it must be a text"),
+        ("why", {"a": ["red", "blue"], "b": "green"}, "a is ['red', 'blue']; it must be a string"),
         ("similarity", {"a": "red", "b": "rad"}, "no node is named 'rad'"),
         ("find", {"text": None}, "text is null"),
         ("related", {"node": "red", "side": "user"}, "not bipartite"),
     ],
 )
-def test_tool_says_what_is_wrong(index: Index, tool: str, arguments: Any, says: str) -> None:
-    found = call(index, tool, **arguments)
-    assert found.is_error
-    assert says in text_of(found)
+def test_mcp_tool_reports_invalid_arguments(
+    index: Index, tool: str, arguments: Any, message: str
+) -> None:
+    result = call(index, tool, **arguments)
+    assert result.is_error
+    assert message in text_of(result)
 
 
-def test_tool_that_is_none_is_refused(index: Index) -> None:
+def test_mcp_refuses_unknown_tool(index: Index) -> None:
     with pytest.raises(MCPError, match="choose one of: related, similarity, why, find"):
         call(index, "build")
 
 
-def test_limits_and_settings_are_those_of_the_server(index: Index) -> None:
+def test_assistants_apply_server_limits(index: Index) -> None:
     few = {"limits": Limits(k=2)}
-    found = asked(index, lambda client: client.call_tool("related", {"node": "red", "k": 3}), **few)
-    assert text_of(found) == "k is 3; it must be a whole number from 1 to 2"
+    result = client_result(
+        index, lambda client: client.call_tool("related", {"node": "red", "k": 3}), **few
+    )
+    assert text_of(result) == "k is 3; it must be a whole number from 1 to 2"
     late = {"limits": Limits(question_time=-1.0)}
-    found = asked(index, lambda client: client.call_tool("related", {"node": "red"}), **late)
-    assert found.is_error
-    assert "exceeded its time limit" in text_of(found)
+    result = client_result(
+        index, lambda client: client.call_tool("related", {"node": "red"}), **late
+    )
+    assert result.is_error
+    assert "exceeded its time limit" in text_of(result)
 
 
-def test_resources_are_the_index_and_its_nodes(index: Index) -> None:
+def test_mcp_resources_describe_index_and_nodes(index: Index) -> None:
     async def read(client: Client) -> list[Any]:
         (listed,) = (await client.list_resources()).resources
         (template,) = (await client.list_resource_templates()).resource_templates
@@ -178,29 +184,32 @@ def test_resources_are_the_index_and_its_nodes(index: Index) -> None:
             "cocite://node/red",
             "cocite://node/https%3A%2F%2Fexample.org%2F%3Fa%3D1%26b%3D2",
         ]
-        found = [(await client.read_resource(uri)).contents[0] for uri in uris]
+        contents = [(await client.read_resource(uri)).contents[0] for uri in uris]
         reference = types.ResourceTemplateReference(uri=template.uri_template)
-        ends = await client.complete(reference, {"name": "name", "value": "hu"})
-        return [*(json.loads(each.model_dump()["text"]) for each in found), ends.completion.values]
+        completions = await client.complete(reference, {"name": "name", "value": "hu"})
+        return [
+            *(json.loads(each.model_dump()["text"]) for each in contents),
+            completions.completion.values,
+        ]
 
-    about, red, url, names = asked(index, read)
-    assert (about["name"], about["nodes"]) == ("colors", len(index.nodes))
+    described, red, url, names = client_result(index, read)
+    assert (described["name"], described["nodes"]) == ("colors", len(index.nodes))
     assert red == call(index, "related", node="red").structured_content
     assert url["node"] == "https://example.org/?a=1&b=2"
     assert sorted(names) == sorted(f"hub{i}" for i in range(12))
 
 
 @pytest.mark.parametrize(
-    ("uri", "says"),
+    ("uri", "message"),
     [
         ("cocite://node/rad", "no node is named 'rad'"),
         ("cocite://other", "unknown resource"),
         ("file:///etc/passwd", "unknown resource"),
     ],
 )
-def test_resource_that_is_none_is_refused(index: Index, uri: str, says: str) -> None:
-    with pytest.raises(MCPError, match=says):
-        asked(index, lambda client: client.read_resource(uri))
+def test_mcp_refuses_unknown_resource(index: Index, uri: str, message: str) -> None:
+    with pytest.raises(MCPError, match=message):
+        client_result(index, lambda client: client.read_resource(uri))
 
 
 # -- processes ---------------------------------------------------------------------------
@@ -209,46 +218,46 @@ def test_resource_that_is_none_is_refused(index: Index, uri: str, says: str) -> 
 @pytest.mark.process
 @pytest.mark.chosen
 def test_mcp_answers_over_stdio(tmp_path: Path, index: Index) -> None:
-    """Links are read and said of on standard error; standard output is the protocol's alone."""
+    """Messages about links go to stderr; stdout carries only the protocol."""
     links = tmp_path / "links.tsv"
     links.write_text("".join(f"{a}\t{b}\n" for a, b in LINKS))
     command = ["-m", "cocite", "mcp", str(links), "--threads", "1"]
     process = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
     with (tmp_path / "log").open("w") as log:
-        found = call(stdio_client(process, errlog=log), "related", node="red", k=3)
-    assert found.structured_content is not None
-    listed = [hit["node"] for hit in found.structured_content["hits"]]
+        result = call(stdio_client(process, errlog=log), "related", node="red", k=3)
+    assert result.structured_content is not None
+    listed = [hit["node"] for hit in result.structured_content["hits"]]
     assert listed == [str(hit.node) for hit in index.related("red", 3)]
     assert "cached" in (tmp_path / "log").read_text()
 
 
 @pytest.fixture
-def served(place: Path) -> Iterator[str]:
-    """The address of a process that answers over HTTP."""
-    command = [sys.executable, "-m", "cocite", "mcp", str(place), "--http", "0"]
+def http_address(index_path: Path) -> Iterator[str]:
+    """The address of a process that serves MCP over HTTP."""
+    command = [sys.executable, "-m", "cocite", "mcp", str(index_path), "--http", "0"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         line = process.stderr.readline()
-        found = re.search(r"http://\S+", line)
-        assert found, line
-        yield found[0]
+        address = re.search(r"http://\S+", line)
+        assert address, line
+        yield address[0]
         process.send_signal(signal.SIGTERM)
         assert process.wait() == 130
 
 
 @pytest.mark.process
 @pytest.mark.chosen
-def test_mcp_answers_over_http(served: str, index: Index) -> None:
-    assert served.startswith("http://127.0.0.1:")
-    found = call(served, "why", a="red", b="blue")
-    assert found.structured_content == call(index, "why", a="red", b="blue").structured_content
+def test_mcp_answers_over_http(http_address: str, index: Index) -> None:
+    assert http_address.startswith("http://127.0.0.1:")
+    result = call(http_address, "why", a="red", b="blue")
+    assert result.structured_content == call(index, "why", a="red", b="blue").structured_content
     for headers, status in (({"host": "evil.org"}, 421), ({"origin": "http://evil.org"}, 403)):
-        assert httpx.post(served, json={}, headers=headers).status_code == status
-    assert httpx.post(served, json={"x": "y" * (2 << 20)}).status_code == 413
+        assert httpx.post(http_address, json={}, headers=headers).status_code == status
+    assert httpx.post(http_address, json={"x": "y" * (2 << 20)}).status_code == 413
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["--http", "0.0.0.0:0"], "other machines can reach 0.0.0.0"),
         (["--http", "example"], "--http is 'example'; it must be HOST:PORT"),
@@ -259,10 +268,12 @@ def test_mcp_answers_over_http(served: str, index: Index) -> None:
         (["--measure", "simrank"], "is fixed when an index is built"),
     ],
 )
-def test_mcp_refuses_what_does_not_fit(place: Path, ask: Ask, words: list[str], says: str) -> None:
-    code, out, err = ask("mcp", place, *words)
+def test_mcp_refuses_invalid_options(
+    index_path: Path, ask: Ask, words: list[str], message: str
+) -> None:
+    code, out, err = ask("mcp", index_path, *words)
     assert (code, out) == (2, "")
-    assert says in err
+    assert message in err
 
 
 def test_mcp_refuses_standard_input_for_links(ask: Ask) -> None:

@@ -1,5 +1,5 @@
-"""The OpenAPI document is true: a client generated from it has all operations, and they work; and
-no request that it allows, or does not, has an answer that it does not describe.
+"""The OpenAPI document is accurate: a client generated from it has all operations, which work; and
+every request, valid or not, gets a response that it describes.
 """
 
 import importlib
@@ -27,49 +27,55 @@ def document(server: Server) -> Any:
 def client(
     document: Any, server: Server, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Any]:
-    """The package, and a client of the server; what was generated says if anything was left out."""
+    """A client of the server, from a generated package; warnings of the generator are errors."""
     pytest.importorskip("openapi_python_client", reason="the extra dev is not installed")
-    place = tmp_path_factory.mktemp("client")
-    (place / "openapi.json").write_text(json.dumps(document))
-    (place / "config.yml").write_text("package_name_override: cocite_client\npost_hooks: []\n")
+    folder = tmp_path_factory.mktemp("client")
+    (folder / "openapi.json").write_text(json.dumps(document))
+    (folder / "config.yml").write_text("package_name_override: cocite_client\npost_hooks: []\n")
     program = "from openapi_python_client.cli import app; app()"
     files = ["--path", "openapi.json", "--config", "config.yml", "--output-path", "made"]
     command = [sys.executable, "-c", program, "generate", *files, "--fail-on-warning"]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    sys.path.insert(0, str(place / "made"))
-    made = importlib.import_module("cocite_client")
-    with made.Client(base_url=f"http://127.0.0.1:{server.port}") as found:
-        yield found
-    sys.path.remove(str(place / "made"))
+    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    sys.path.insert(0, str(folder / "made"))
+    package = importlib.import_module("cocite_client")
+    with package.Client(base_url=f"http://127.0.0.1:{server.port}") as session:
+        yield session
+    sys.path.remove(str(folder / "made"))
 
 
-def named(text: str) -> str:
-    """What generators make of a name: without signs, in lower case."""
+def generated_name(text: str) -> str:
+    """A name as generators normalize it: lowercase, without punctuation."""
     return "".join(filter(str.isalnum, text)).lower()
 
 
-def test_no_schema_is_called_like_what_is_generated_for_a_parameter(document: Any) -> None:
-    """Classes of an operation are called by it and a parameter, or a property of its body."""
-    made: dict[str, str] = {}
-    for path, ways in document["paths"].items():
-        for operation in ways.values():
-            begin = operation["operationId"]
+def test_openapi_schema_names_avoid_generated_names(document: Any) -> None:
+    """Generated classes are named after an operation and a parameter or body property."""
+    generated: dict[str, str] = {}
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            operation_id = operation["operationId"]
             names = [each["name"] for each in operation.get("parameters", ())]
             body = operation.get("requestBody", {"content": {}})["content"]
             for content in body.values():
                 names += content["schema"]["properties"]
-            ends = ["", *names, *(f"{name} item" for name in names), "body"]
-            ends += [f"response {status}" for status in operation["responses"]]
-            made |= {named(begin + end): f"{path} {end}" for end in ends}
+            suffixes = ["", *names, *(f"{name} item" for name in names), "body"]
+            suffixes += [f"response {status}" for status in operation["responses"]]
+            generated |= {
+                generated_name(operation_id + suffix): f"{path} {suffix}" for suffix in suffixes
+            }
     schemas = document["components"]["schemas"]
-    inner = [f"{s}{p}" for s, each in schemas.items() for p in each.get("properties", ())]
-    assert {schema: made[named(schema)] for schema in schemas if named(schema) in made} == {}
-    assert {named(schema) for schema in schemas}.isdisjoint(map(named, inner))
-    assert len({named(schema) for schema in schemas}) == len(schemas)
+    nested = [f"{s}{p}" for s, each in schemas.items() for p in each.get("properties", ())]
+    assert {
+        schema: generated[generated_name(schema)]
+        for schema in schemas
+        if generated_name(schema) in generated
+    } == {}
+    assert {generated_name(schema) for schema in schemas}.isdisjoint(map(generated_name, nested))
+    assert len({generated_name(schema) for schema in schemas}) == len(schemas)
 
 
-def test_all_client_operations_answer(client: Any, document: Any, server: Server) -> None:
+def test_openapi_client_operations_answer(client: Any, document: Any, server: Server) -> None:
     arguments: dict[str, dict[str, Any]] = {
         "related": {"node": ["red"], "k": 3},
         "similarity": {"a": "red", "b": "blue"},
@@ -80,7 +86,7 @@ def test_all_client_operations_answer(client: Any, document: Any, server: Server
         "readyz": {},
     }
     operations = {
-        each["operationId"] for ways in document["paths"].values() for each in ways.values()
+        each["operationId"] for methods in document["paths"].values() for each in methods.values()
     }
     assert operations == {*arguments, "batch", "draft"}
     models = importlib.import_module("cocite_client.models")
@@ -108,10 +114,8 @@ def test_all_client_operations_answer(client: Any, document: Any, server: Server
     assert "red" in unknown.suggestions
 
 
-def test_the_reference_is_true(server: Server, tmp_path: Path) -> None:
-    """Schemathesis asks what the OpenAPI document allows, and what it does not: no fault, and no
-    answer that the document does not describe.
-    """
+def test_openapi_passes_schemathesis(server: Server, tmp_path: Path) -> None:
+    """Valid and invalid requests cause no server error and no undescribed response."""
     program = shutil.which("schemathesis", path=str(Path(sys.executable).parent))
     if program is None:
         pytest.skip("schemathesis is not installed")
@@ -120,6 +124,8 @@ def test_the_reference_is_true(server: Server, tmp_path: Path) -> None:
     command = [program, "run", f"http://127.0.0.1:{server.port}/openapi.json", "--checks", checks]
     command += ["--max-examples", "6", "--seed", "1", "--generation-database", "none"]
     command += ["--phases", "examples,coverage,fuzzing", "--no-color"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert done.returncode == 0, "\n".join(line[:300] for line in done.stdout.splitlines()[-80:])
-    assert "Tested: 9" in done.stdout
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
+    assert completed.returncode == 0, "\n".join(
+        line[:300] for line in completed.stdout.splitlines()[-80:]
+    )
+    assert "Tested: 9" in completed.stdout

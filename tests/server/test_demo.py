@@ -1,4 +1,4 @@
-"""``make serve-demo``: builds, serves, and opens the page in whatever browser there is."""
+"""``make serve-demo``: builds, serves, and opens the page in the default browser."""
 
 import os
 import signal
@@ -18,13 +18,13 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.mark.process
-def test_the_demo_opens_its_page(tmp_path: Path) -> None:
+def test_serve_demo_opens_page_in_browser(tmp_path: Path) -> None:
     browser, opened = tmp_path / "browser", tmp_path / "opened"
     browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part\nmv {opened}.part {opened}\n')
     browser.chmod(0o755)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port = listener.getsockname()[1]
     command = [sys.executable, str(ROOT / "examples" / "stdlib_serve.py"), str(port)]
     env = {**os.environ, "BROWSER": str(browser), "TMPDIR": str(tmp_path)}
     with subprocess.Popen(command, env=env, start_new_session=True) as demo:

@@ -1,4 +1,4 @@
-"""The image of ``docs/serving.md``: what it says holds, and its steps lead to a server."""
+"""The image of ``docs/serving.md``: its claims hold, and its steps start a server."""
 
 import os
 import re
@@ -21,10 +21,10 @@ from cocite.server.keys import new_key
 from tests.clock import LIMIT, wait_for
 from tests.server.image import ROOT, Image, dockerfile, why_not
 
-_LONG = "COCITE_TEST_IMAGE"
+_ENABLED = "COCITE_TEST_IMAGE"
 
 
-def test_the_image_runs_as_nobody_with_options_that_there_are() -> None:
+def test_dockerfile_runs_unprivileged_with_known_options() -> None:
     image = Image.of(dockerfile())
     assert re.fullmatch(r"python:3\.\d+-slim", image.base)
     uid, gid = map(int, image.user.split(":"))
@@ -38,7 +38,7 @@ def test_the_image_runs_as_nobody_with_options_that_there_are() -> None:
     assert {each for each in options if each.startswith("-")} <= known
 
 
-def test_what_is_run_is_read_only_and_may_do_nothing_else() -> None:
+def test_docker_run_is_read_only_without_capabilities() -> None:
     text = (ROOT / "docs" / "serving.md").read_text("utf-8")
     (run,) = re.findall(r"^docker run (.*?)^```", text, re.M | re.S)
     words = shlex.split(run.replace("\\\n", " "))
@@ -48,44 +48,46 @@ def test_what_is_run_is_read_only_and_may_do_nothing_else() -> None:
     assert all(each.endswith(":ro") for each in mounts)
 
 
-def test_what_is_no_part_of_it_is_not_copied() -> None:
+def test_dockerignore_excludes_git_and_venv() -> None:
     ignored = (ROOT / ".dockerignore").read_text().split()
     assert {".git", ".venv"} <= set(ignored)
 
 
 @pytest.mark.process
 @pytest.mark.image
-def test_its_steps_lead_to_a_server(folder: Path) -> None:
-    """As they stand in the document, in a root of their own, on a read-only file system."""
-    if _LONG not in os.environ:
-        pytest.skip(f"takes minutes: make test-image, or set {_LONG}=1")
+def test_dockerfile_steps_start_server(folder: Path) -> None:
+    """The steps as documented, in a separate root, on a read-only file system."""
+    if _ENABLED not in os.environ:
+        pytest.skip(f"takes minutes: make test-image, or set {_ENABLED}=1")
     if (reason := why_not()) is not None:
         pytest.skip(reason)
     key, line = new_key("reader")
-    place = Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
+    scratch = Path(tempfile.mkdtemp(dir="/dev/shm" if os.path.isdir("/dev/shm") else None))
     process: subprocess.Popen[str] | None = None
     try:
-        served = place / "served"
+        served = scratch / "served"
         shutil.copytree(folder / "web.index", served)
         for each in (served, *served.rglob("*")):
             each.chmod(0o755 if each.is_dir() else 0o644)
-        keys = place / "keys"
+        keys = scratch / "keys"
         keys.write_text(line + "\n")
         keys.chmod(0o644)
         image = Image.of(dockerfile())
         mounts = {served: "/index", keys: "/run/secrets/keys"}
-        process = image.run(place / "image", mounts, [*image.command, "--port", "0"])
-        said: list[str] = []
+        process = image.run(scratch / "image", mounts, [*image.command, "--port", "0"])
+        log: list[str] = []
 
         assert process.stderr is not None
         lines = iter(process.stderr.readline, "")
-        reader = threading.Thread(target=said.extend, args=(lines,), daemon=True)
+        reader = threading.Thread(target=log.extend, args=(lines,), daemon=True)
         reader.start()
         ended = process.poll
 
         def port() -> int:
-            assert ended() is None, "".join(said[-40:])
-            return next((int(m[1]) for x in said if (m := re.search(r"at http://\S+:(\d+)", x))), 0)
+            assert ended() is None, "".join(log[-40:])
+            return next(
+                (int(m[1]) for entry in log if (m := re.search(r"at http://\S+:(\d+)", entry))), 0
+            )
 
         url = f"http://127.0.0.1:{wait_for(port, 1800)}"
 
@@ -96,8 +98,8 @@ def test_its_steps_lead_to_a_server(folder: Path) -> None:
             return False
 
         wait_for(ready)
-        asked = urllib.request.Request(f"{url}/v1/related?node=red", headers={"X-API-Key": key})
-        with urllib.request.urlopen(asked, timeout=60) as answer:
+        request = urllib.request.Request(f"{url}/v1/related?node=red", headers={"X-API-Key": key})
+        with urllib.request.urlopen(request, timeout=60) as answer:
             assert b'"hits"' in answer.read()
         with pytest.raises(urllib.error.HTTPError) as refused:
             urllib.request.urlopen(f"{url}/v1/related?node=red", timeout=60)
@@ -109,10 +111,10 @@ def test_its_steps_lead_to_a_server(folder: Path) -> None:
         assert re.search(r"^NoNewPrivs:\s+1$", status, re.M)
         inside = Path(f"/proc/{process.pid}/root")
         assert os.statvfs(inside).f_flag & os.ST_RDONLY
-        made = [each for each in (inside / "tmp").glob("cocite-65534/**/*") if each.is_file()]
-        assert made == []  # all was compiled when the image was made
+        compiled = [each for each in (inside / "tmp").glob("cocite-65534/**/*") if each.is_file()]
+        assert compiled == []  # everything was compiled with the image
         os.kill(process.pid, signal.SIGTERM)
-        assert process.wait(LIMIT) == 0, "".join(said[-40:])
+        assert process.wait(LIMIT) == 0, "".join(log[-40:])
         reader.join()
     finally:
         if process is not None:
@@ -120,4 +122,4 @@ def test_its_steps_lead_to_a_server(folder: Path) -> None:
             process.wait()
             assert process.stderr is not None
             process.stderr.close()
-        shutil.rmtree(place, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)

@@ -1,6 +1,4 @@
-"""Links by POST: stored, answered by at once as unseen nodes are, and added to the graph by a
-refresh.
-"""
+"""Posted links: stored, used at once in answers, and added to the graph by a refresh."""
 
 import json
 import os
@@ -42,28 +40,29 @@ def body(links: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """A graph, its index, and a file of two keys, of which ``writer`` may write."""
+def web_folder(tmp_path: Path) -> Path:
+    """A folder with a graph and its index."""
     graph = cocite.ingest(LINKS, tmp_path / "web.graph", titles=TITLES)
     cocite.build(graph, tmp_path / "web.index", measure="fusion")
     return tmp_path
 
 
 Ask = Callable[..., SimpleNamespace]
+StartClient = Callable[..., Any]
 
 
 @pytest.fixture
-def asking(place: Path, serving: Serving) -> Callable[..., Ask]:
-    """Starts a server with ``limits`` in this process, and asks it with a key."""
+def start_client(web_folder: Path, serving: Serving) -> Callable[..., Ask]:
+    """Start a server with ``limits`` in this process; return a client that sends a key."""
 
     def start(**limits: Any) -> Ask:
-        keys = {who: new_key(who) for who in ("reader", "writer")}
-        (place / "keys").write_text(f"{keys['reader'][1]}\n{keys['writer'][1]}  write\n")
-        bounds, options = Limits(question_time=600.0, **limits), {"api_keys": place / "keys"}
-        server = serving(place / "web.index", bounds, accept_links=True, **options)
+        keys = {name: new_key(name) for name in ("reader", "writer")}
+        (web_folder / "keys").write_text(f"{keys['reader'][1]}\n{keys['writer'][1]}  write\n")
+        bounds, options = Limits(question_time=600.0, **limits), {"api_keys": web_folder / "keys"}
+        server = serving(web_folder / "web.index", bounds, accept_links=True, **options)
 
-        def ask(path: str, sent: Any = None, who: str = "writer", **more: str) -> Any:
-            return server(path, sent, **{"authorization": f"Bearer {keys[who][0]}"} | more)
+        def ask(path: str, sent: Any = None, name: str = "writer", **more: str) -> Any:
+            return server(path, sent, **{"authorization": f"Bearer {keys[name][0]}"} | more)
 
         ask.service = server.service  # type: ignore[attr-defined]
         return ask
@@ -71,72 +70,79 @@ def asking(place: Path, serving: Serving) -> Callable[..., Ask]:
     return start
 
 
-Asking = Callable[..., Any]
-
-
 def neighbors(name: str, links: Any) -> dict[str, Any]:
-    """The links of a node among the nodes of the index."""
+    """The links of a node with nodes of the index."""
     known = {end for link in LINKS for end in link}
     out = [b for a, b, *_ in links if a == name and b in known]
     return {"out": out, "into": [a for a, b, *_ in links if b == name and a in known]}
 
 
 @pytest.mark.parametrize("measure", ["fusion", "psimrank", "snn", "ppr-symmetric", "cocitation"])
-def test_draft_with_new_links(tmp_path: Path, asking: Asking, place: Path, measure: str) -> None:
-    more = {"samples": 30} if measure == "psimrank" else {}
-    cocite.build(place / "web.graph", place / "web.index", measure=measure, overwrite=True, **more)
-    ask = asking()
+def test_fresh_links_answers_equal_draft(
+    tmp_path: Path, start_client: StartClient, web_folder: Path, measure: str
+) -> None:
+    options = {"samples": 30} if measure == "psimrank" else {}
+    cocite.build(
+        web_folder / "web.graph",
+        web_folder / "web.index",
+        measure=measure,
+        overwrite=True,
+        **options,
+    )
+    ask = start_client()
     before = {n: ask(f"/v1/related?node={n}&k=20").json for n in ("p1", "p7")}
-    took = ask("/v1/links", body(NEW)).json
-    assert took == {"index": "web", "links": 5, "ignored": 0, "new_nodes": 1} | {
-        "position": (place / "web.index.links").stat().st_size
+    taken = ask("/v1/links", body(NEW)).json
+    assert taken == {"index": "web", "links": 5, "ignored": 0, "new_nodes": 1} | {
+        "position": (web_folder / "web.index.links").stat().st_size
     }
-    index = cocite.open(place / "web.index")
+    index = cocite.open(web_folder / "web.index")
     for name in ("p1", "zebra"):
         draft = index.with_draft(**neighbors(name, [*LINKS, *NEW]), name="the draft")
-        there = "the draft"
-        found = ask(f"/v1/related?node={name}&k=20").json
-        assert found.pop("fresh") == name
-        hits = RelatedDocument.of(draft, there, 30).to_json()["hits"]
-        others = [hit for hit in hits if hit["node"] != name][:20]
-        assert found["hits"] == [hit | {"rank": rank} for rank, hit in enumerate(others, 1)]
-        assert (found["node"], found["title"]) == (name, TITLES.get(name))
-        two = ask(f"/v1/similarity?a=p9&b={name}").json
-        assert two.pop("fresh") == name
+        draft_name = "the draft"
+        answer = ask(f"/v1/related?node={name}&k=20").json
+        assert answer.pop("fresh") == name
+        hits = RelatedDocument.of(draft, draft_name, 30).to_json()["hits"]
+        other_hits = [hit for hit in hits if hit["node"] != name][:20]
+        assert answer["hits"] == [hit | {"rank": rank} for rank, hit in enumerate(other_hits, 1)]
+        assert (answer["node"], answer["title"]) == (name, TITLES.get(name))
+        pair = ask(f"/v1/similarity?a=p9&b={name}").json
+        assert pair.pop("fresh") == name
         assert (
-            two | {"b": there, "b_title": None}
-            == SimilarityDocument.of(draft, "p9", there).to_json()
+            pair | {"b": draft_name, "b_title": None}
+            == SimilarityDocument.of(draft, "p9", draft_name).to_json()
         )
         why = ask(f"/v1/why?a={name}&b=p9").json
         assert why.pop("fresh") == name
-        wanted = WhyDocument.of(draft, there, "p9").to_json()
-        assert why["score"] == wanted["score"]
-        assert len(why["reasons"]) == len(wanted["reasons"])
-    assert ask("/v1/related?node=p7&k=20").json == before["p7"]  # of no new link
+        expected = WhyDocument.of(draft, draft_name, "p9").to_json()
+        assert why["score"] == expected["score"]
+        assert len(why["reasons"]) == len(expected["reasons"])
+    assert ask("/v1/related?node=p7&k=20").json == before["p7"]  # has no new link
     several = ask("/v1/batch", {"nodes": ["p1", "p7", "zebra"], "k": 20}).json["answers"]
     assert several == [ask(f"/v1/related?node={n}&k=20").json for n in ("p1", "p7", "zebra")]
     assert ask("/v1/related?node=p1&k=20&order=pagerank").json.get("fresh") is None
 
 
-def test_links_are_taken_once_and_by_who_may(asking: Asking, place: Path) -> None:
-    ask = asking()
+def test_links_require_write_access_and_ignore_duplicates(
+    start_client: StartClient, web_folder: Path
+) -> None:
+    ask = start_client()
     tag = ask("/v1/related?node=p1").headers["etag"]
     refused = ask("/v1/links", body(NEW), "reader")
     assert (refused.status, refused.json["type"]) == (403, "/docs#read-only")
-    assert not journal_of(place / "web.index").exists()
+    assert not journal_of(web_folder / "web.index").exists()
     first, second = LINKS[0], LINKS[1]
     assert ask("/v1/links", body([first, second, ("p5", "p5")])).json["ignored"] == 3
-    assert not journal_of(place / "web.index").exists()
+    assert not journal_of(web_folder / "web.index").exists()
     assert ask("/v1/links", body([NEW[0], first, NEW[0]])).json["links"] == 1
-    size = journal_of(place / "web.index").stat().st_size
+    size = journal_of(web_folder / "web.index").stat().st_size
     again = ask("/v1/links", body([NEW[0]])).json
     assert (again["links"], again["ignored"], again["position"]) == (0, 1, size)
-    now = ask("/v1/related?node=p1", if_none_match=tag)
-    assert (now.status, now.headers["cache-control"]) == (200, "private, no-cache")
-    assert ask("/v1/related?node=p1", if_none_match=now.headers["etag"]).status == 304
+    changed = ask("/v1/related?node=p1", if_none_match=tag)
+    assert (changed.status, changed.headers["cache-control"]) == (200, "private, no-cache")
+    assert ask("/v1/related?node=p1", if_none_match=changed.headers["etag"]).status == 304
     lines = b'{"source": "p1", "target": "p44"}\n{"source": 7, "target": " p1 "}\n'
-    took = ask("/v1/links?index=web", lines, content_type="application/x-ndjson").json
-    assert (took["links"], took["new_nodes"]) == (2, 1)
+    taken = ask("/v1/links?index=web", lines, content_type="application/x-ndjson").json
+    assert (taken["links"], taken["new_nodes"]) == (2, 1)
     names = ask("/v1/complete?text=7").json["nodes"]
     assert {"node": "7", "title": None} in names
     metrics = ask("/metrics").body.decode()
@@ -145,7 +151,7 @@ def test_links_are_taken_once_and_by_who_may(asking: Asking, place: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("sent", "status", "says"),
+    ("sent", "status", "detail"),
     [
         (b"{", 400, "not JSON"),
         ({"links": []}, 422, "the request has no links"),
@@ -163,39 +169,44 @@ def test_links_are_taken_once_and_by_who_may(asking: Asking, place: Path) -> Non
         (body(NEW) | {"index": "other"}, 404, "this server has web"),
     ],
 )
-def test_what_is_wrong_with_links_is_told_and_nothing_is_stored(
-    asking: Asking, place: Path, sent: Any, status: int, says: str
+def test_links_reports_invalid_request_and_stores_nothing(
+    start_client: StartClient, web_folder: Path, sent: Any, status: int, detail: str
 ) -> None:
-    ask = asking(links=7, pending=5)
-    found = ask("/v1/links", sent)
-    assert (found.status, found.headers["content-type"]) == (status, "application/problem+json")
-    assert says in found.json["detail"]
-    assert not journal_of(place / "web.index").exists()
+    ask = start_client(links=7, pending=5)
+    response = ask("/v1/links", sent)
+    assert (response.status, response.headers["content-type"]) == (
+        status,
+        "application/problem+json",
+    )
+    assert detail in response.json["detail"]
+    assert not journal_of(web_folder / "web.index").exists()
 
 
-def test_what_a_new_node_cannot_be_asked_is_told(asking: Asking) -> None:
-    ask = asking()
+def test_fresh_links_reports_unsupported_queries(start_client: StartClient) -> None:
+    ask = start_client()
     ask("/v1/links", body([("new", "newer"), ("zebra", "p1"), ("okapi", "p1")]))
-    alone = ask("/v1/related?node=new")
-    assert (alone.status, "linked only with new nodes" in alone.json["detail"]) == (404, True)
-    two = ask("/v1/similarity?a=zebra&b=okapi")
-    assert (two.status, "query them one at a time" in two.json["detail"]) == (404, True)
+    unlinked = ask("/v1/related?node=new")
+    assert (unlinked.status, "linked only with new nodes" in unlinked.json["detail"]) == (404, True)
+    pair = ask("/v1/similarity?a=zebra&b=okapi")
+    assert (pair.status, "query them one at a time" in pair.json["detail"]) == (404, True)
     assert ask("/v1/similarity?a=p1&b=okapi").json["fresh"] == "okapi"
     assert ask("/v1/related?node=Zebra").status == 404
     for page in ("/?node=zebra", "/?node=p1", "/?node=p1&why=p9", "/?node=new"):
         assert ask(page).status in (200, 404), page
 
 
-def test_weights_of_links_count_where_those_of_the_graph_do(place: Path, asking: Asking) -> None:
+def test_fresh_links_use_weights_of_weighted_index(
+    web_folder: Path, start_client: StartClient
+) -> None:
     links = [(a, b, 1.0 + i % 3) for i, (a, b) in enumerate(LINKS)]
-    graph = cocite.ingest(links, place / "web.graph", undirected=True, overwrite=True)
-    cocite.build(graph, place / "web.index", measure="ppr-symmetric", overwrite=True)
+    graph = cocite.ingest(links, web_folder / "web.graph", undirected=True, overwrite=True)
+    cocite.build(graph, web_folder / "web.index", measure="ppr-symmetric", overwrite=True)
     new = [("p1", "zebra", 7.5), ("zebra", "p9", 2.0)]
-    ask = asking()
+    ask = start_client()
     assert ask("/v1/links", body(new)).json["links"] == 2
-    assert ask("/v1/links", body([("p9", "zebra", 3.0)])).json["links"] == 0  # it is undirected
+    assert ask("/v1/links", body([("p9", "zebra", 3.0)])).json["links"] == 0  # undirected
     weights = {"p1": 7.5, "p9": 2.0}
-    draft = cocite.open(place / "web.index").with_draft(weights, weights)
+    draft = cocite.open(web_folder / "web.index").with_draft(weights, weights)
     hits = ask("/v1/related?node=zebra&k=10").json["hits"]
     assert hits == RelatedDocument.of(draft, "draft", 10).to_json()["hits"]
 
@@ -207,11 +218,11 @@ def digest(index: Path) -> str:
     return str(cocite.open(index).stored.store.manifest.digest())
 
 
-@pytest.mark.parametrize("named", [str, lambda name: name.strip("p")])
-def test_a_refresh_adds_the_links_and_equals_a_build_with_them(
-    tmp_path: Path, named: Callable[[str], str], capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("rename", [str, lambda name: name.strip("p")])
+def test_refresh_add_links_equals_full_build(
+    tmp_path: Path, rename: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    links, new = ([(named(a), named(b)) for a, b in each] for each in (LINKS, NEW))
+    links, new = ([(rename(a), rename(b)) for a, b in each] for each in (LINKS, NEW))
     graph, index = tmp_path / "web.graph", tmp_path / "web.index"
     for output, rows in ((graph, links), (tmp_path / "whole.graph", [*links, *new])):
         (tmp_path / "links.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in rows))
@@ -220,7 +231,7 @@ def test_a_refresh_adds_the_links_and_equals_a_build_with_them(
     log = RecordLog(journal_of(index))
     log.append(encoded_links([PostedLink(*new[0]), PostedLink(*links[0])]))
     log.append(encoded_links(PostedLink(*link) for link in new))
-    assert main(["refresh", str(index), str(graph)]) == 0  # of a graph without them
+    assert main(["refresh", str(index), str(graph)]) == 0  # the graph does not have them
     assert "5 links that a server accepted" in capsys.readouterr().err
     assert log.records() == [encoded_links([PostedLink(*link)]) for link in new[:1]] + [
         encoded_links(PostedLink(*link) for link in new)
@@ -232,69 +243,71 @@ def test_a_refresh_adds_the_links_and_equals_a_build_with_them(
     assert log.records() == []
 
 
-def test_a_server_loses_no_link_while_the_index_is_refreshed(asking: Asking, place: Path) -> None:
-    ask = asking()
+def test_refresh_add_links_loses_no_link_while_serving(
+    start_client: StartClient, web_folder: Path
+) -> None:
+    ask = start_client()
     ask("/v1/links", body(NEW))
     before = ask("/v1/related?node=zebra").json
-    cocite.refresh(place / "web.index", place / "web.graph", add_links=True)
-    assert RecordLog(journal_of(place / "web.index")).records() == []
-    assert ask("/v1/related?node=zebra").json == before  # of the old index, until it looks
+    cocite.refresh(web_folder / "web.index", web_folder / "web.graph", add_links=True)
+    assert RecordLog(journal_of(web_folder / "web.index")).records() == []
+    assert ask("/v1/related?node=zebra").json == before  # from the old index, until reload
     assert ask("/v1/links", body([("okapi", "zebra"), NEW[0]])).json["links"] == 1
     ask.service.look(ask.service.holders["web"])
-    plain = cocite.open(place / "web.index")
+    plain = cocite.open(web_folder / "web.index")
     assert ask("/v1/related?node=p1&k=9").json == RelatedDocument.of(plain, "p1", 9).to_json()
     okapi = ask("/v1/related?node=okapi").json
     assert (okapi["fresh"], okapi["hits"][0]["node"] != "okapi") == ("okapi", True)
 
 
 @pytest.mark.parametrize(("call", "step"), [("sync_file", 7), ("rename", 3), ("exchange", 1)])
-def test_a_refresh_killed_at_any_call_loses_no_link(
-    place: Path, monkeypatch: pytest.MonkeyPatch, call: str, step: int
+def test_refresh_add_links_survives_kill_at_any_call(
+    web_folder: Path, monkeypatch: pytest.MonkeyPatch, call: str, step: int
 ) -> None:
-    """Whenever it ends, each link is in the log or in the graph of the index; to repeat it adds
-    all, to the same bytes.
+    """After a kill each link is in the log or in the index's graph; a repeated refresh adds all
+    links and writes the same bytes.
     """
-    at, whole = (place.with_name(f"{place.name}.{name}") for name in ("at", "whole"))
-    shutil.copytree(place, whole)
+    copy, whole = (web_folder.with_name(f"{web_folder.name}.{name}") for name in ("copy", "whole"))
+    shutil.copytree(web_folder, whole)
     links = [PostedLink(*link) for link in NEW]
-    for each in (place, whole):
+    for each in (web_folder, whole):
         RecordLog(journal_of(each / "web.index")).append(encoded_links(links))
     cocite.refresh(whole / "web.index", whole / "web.graph", add_links=True)
-    real, nth = getattr(disk, call), 1 - step
-    ended = False
-    while not ended:
-        nth += step
-        shutil.rmtree(at, ignore_errors=True)
-        shutil.copytree(place, at)
-        dying = KilledAt(real, nth)
+    real, point = getattr(disk, call), 1 - step
+    finished = False
+    while not finished:
+        point += step
+        shutil.rmtree(copy, ignore_errors=True)
+        shutil.copytree(web_folder, copy)
+        failing = KilledAt(real, point)
         with monkeypatch.context() as patch:
-            patch.setattr(disk, call, dying)
+            patch.setattr(disk, call, failing)
             try:
-                cocite.refresh(at / "web.index", at / "web.graph", add_links=True)
-                ended = True
+                cocite.refresh(copy / "web.index", copy / "web.graph", add_links=True)
+                finished = True
             except Killed:
                 pass
-        index = cocite.open(at / "web.index")
+        index = cocite.open(copy / "web.index")
         left = {
             tuple(each)
-            for record in RecordLog(journal_of(at / "web.index")).records()
+            for record in RecordLog(journal_of(copy / "web.index")).records()
             for each in json.loads(record)
         }
         if index.stored.graph["digest"] != cocite.Graph.open(whole / "web.graph").digest:
             assert left == set(NEW)
-        cocite.refresh(at / "web.index", at / "web.graph", add_links=True)
-        assert digest(at / "web.index") == digest(whole / "web.index")
-        assert RecordLog(journal_of(at / "web.index")).records() == []
-    assert nth > step
+        cocite.refresh(copy / "web.index", copy / "web.graph", add_links=True)
+        assert digest(copy / "web.index") == digest(whole / "web.index")
+        assert RecordLog(journal_of(copy / "web.index")).records() == []
+    assert point > step
 
 
-# -- who may serve -----------------------------------------------------------------------
+# -- requirements -----------------------------------------------------------------------
 
 
-def test_what_has_no_drafts_takes_no_links(
-    tmp_path: Path, place: Path, capsys: pytest.CaptureFixture[str]
+def test_accept_links_refuses_unsupported_setups(
+    tmp_path: Path, web_folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    index, keys = str(place / "web.index"), place / "keys"
+    index, keys = str(web_folder / "web.index"), web_folder / "keys"
     serve = ["serve", index, "--port", "0", "--accept-links"]
     assert main(serve) == 2
     assert "a key with write access" in capsys.readouterr().err
@@ -305,7 +318,7 @@ def test_what_has_no_drafts_takes_no_links(
     keys.write_text(line + " write\n")
     assert Keys(keys).writers == {"reader"}
     assert main([*serve, "--api-keys", str(keys), "--cluster", "local:2"]) == 2
-    shutil.rmtree(place / "web.graph")
+    shutil.rmtree(web_folder / "web.graph")
     assert main([*serve, "--api-keys", str(keys)]) == 1
     assert "is not at" in capsys.readouterr().err
     sides = cocite.ingest([("a", "x"), ("b", "x")], bipartite=True)
@@ -319,20 +332,20 @@ def test_what_has_no_drafts_takes_no_links(
 
 
 @pytest.mark.process
-def test_all_workers_see_links_and_survive_being_killed(place: Path, start: Start) -> None:
+def test_accept_links_reach_all_workers_and_survive_kill(web_folder: Path, start: Start) -> None:
     key, line = new_key("writer")
-    (place / "keys").write_text(line + " write\n")
-    own = ("--api-keys", str(place / "keys"), "--accept-links", "--workers", "2")
-    server = start(str(place / "web.index"), *own, "--no-requests")
-    shown = {"Authorization": f"Bearer {key}"}
-    took = server.post("/v1/links", body(NEW), **shown)
-    assert took.json["links"] == 5, took.body
+    (web_folder / "keys").write_text(line + " write\n")
+    options = ("--api-keys", str(web_folder / "keys"), "--accept-links", "--workers", "2")
+    server = start(str(web_folder / "web.index"), *options, "--no-requests")
+    headers = {"Authorization": f"Bearer {key}"}
+    response = server.post("/v1/links", body(NEW), **headers)
+    assert response.json["links"] == 5, response.body
     for _ in range(12):
-        assert server.get("/v1/related?node=zebra", **shown).json["fresh"] == "zebra"
-    listed = subprocess.run(
+        assert server.get("/v1/related?node=zebra", **headers).json["fresh"] == "zebra"
+    workers = subprocess.run(
         ["pgrep", "-P", str(server.process.pid)], capture_output=True, text=True, check=True
     )
-    for pid in listed.stdout.split():
+    for pid in workers.stdout.split():
         os.kill(int(pid), signal.SIGKILL)
-    server.until(lambda: server.get("/v1/related?node=zebra", **shown).json["fresh"] == "zebra")
-    assert server.post("/v1/links", body(NEW), **shown).json["links"] == 0
+    server.until(lambda: server.get("/v1/related?node=zebra", **headers).json["fresh"] == "zebra")
+    assert server.post("/v1/links", body(NEW), **headers).json["links"] == 0

@@ -1,4 +1,4 @@
-"""The map in a real browser: labels, keys, expansion, files, and that it stays in place."""
+"""The map in a real browser: labels, keys, expansion, downloads, and stable positions."""
 
 import math
 import re
@@ -24,10 +24,10 @@ PLACES = """() => Object.fromEntries([...document.querySelectorAll("svg.map a")]
 
 
 @pytest.mark.parametrize("width", [390, 768, 1280, 1920])
-def test_labels_are_apart_at_their_real_size(visit: Open, width: int) -> None:
-    there = visit(viewport={"width": width, "height": 900})
+def test_map_labels_do_not_overlap(visit: Open, width: int) -> None:
+    session = visit(viewport={"width": width, "height": 900})
     for node in ("topic 0 page 0", "topic 3 page 3", "<b>", "topic 5 page 1"):
-        page = there.goto(node=node, index="near")
+        page = session.goto(node=node, index="near")
         if not page.locator("svg.map").count():
             continue
         if width < 640:
@@ -46,22 +46,22 @@ def test_labels_are_apart_at_their_real_size(visit: Open, width: int) -> None:
         assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_map_is_one_tab_stop_and_arrows_reach_all(visit: Open) -> None:
+def test_map_is_one_tab_stop_with_arrow_keys(visit: Open) -> None:
     page = visit().goto(node="topic 0 page 0", index="near")
     page.wait_for_selector("svg.map.live")
     assert page.locator("svg.map a[tabindex='0']").count() == 1
     total = page.locator("svg.map a").count()
     rank = "document.activeElement.dataset.rank"
     page.locator("svg.map a[tabindex='0']").focus()
-    seen, todo = {page.evaluate(rank)}, [page.evaluate(rank)]
-    while todo:
-        here = todo.pop()
+    seen, queue = {page.evaluate(rank)}, [page.evaluate(rank)]
+    while queue:
+        current = queue.pop()
         for key in ("ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown"):
-            page.evaluate(f"document.querySelector('svg.map a[data-rank=\"{here}\"]').focus()")
+            page.evaluate(f"document.querySelector('svg.map a[data-rank=\"{current}\"]').focus()")
             page.keyboard.press(key)
-            if (there := page.evaluate(rank)) not in seen:
-                seen.add(there)
-                todo.append(there)
+            if (reached := page.evaluate(rank)) not in seen:
+                seen.add(reached)
+                queue.append(reached)
     assert len(seen) == total
     names = page.locator("svg.map a").evaluate_all("all => all.map(a => a.ariaLabel)")
     assert all(re.search(r", rank \d+, similarity 0?\.?\d", name) for name in names)
@@ -70,7 +70,7 @@ def test_a_map_is_one_tab_stop_and_arrows_reach_all(visit: Open) -> None:
     assert page.locator(".card").is_hidden()
 
 
-def test_keys_and_buttons_zoom_and_fit(visit: Open) -> None:
+def test_map_zooms_and_fits_by_keys_and_buttons(visit: Open) -> None:
     page = visit().goto(node="topic 0 page 0", index="near")
     page.wait_for_selector("svg.map.live")
     before = page.evaluate(PLACES)
@@ -92,7 +92,7 @@ def test_keys_and_buttons_zoom_and_fit(visit: Open) -> None:
     assert page.evaluate(PLACES) == before
 
 
-def test_a_page_is_expanded_in_place(visit: Open) -> None:
+def test_map_expands_node_in_place(visit: Open) -> None:
     page = visit().goto(node="topic 0 page 0", k=4)
     page.wait_for_selector("svg.map.live")
     address, shown = page.url, page.evaluate(PLACES)
@@ -104,29 +104,29 @@ def test_a_page_is_expanded_in_place(visit: Open) -> None:
     assert len(after) > len(shown)
     places = list(after.values())
     assert all(math.dist(a, b) > 4 for a, b in combinations(places, 2))
-    deep = page.get_by_role("button", name="Depth 2")
-    deep.click()
+    depth = page.get_by_role("button", name="Depth 2")
+    depth.click()
     page.wait_for_selector("button[aria-pressed=true]:enabled")
     assert page.evaluate(PLACES).keys() >= after.keys()
-    deep.click()
+    depth.click()
     assert page.evaluate(PLACES) == shown
 
 
-def test_shared_pages_stay_near_from_one_map_to_the_next(visit: Open) -> None:
-    there = visit(reduced_motion="reduce")
-    page = there.goto(node="topic 0 page 0", index="near")
+def test_map_keeps_shared_nodes_near(visit: Open) -> None:
+    session = visit(reduced_motion="reduce")
+    page = session.goto(node="topic 0 page 0", index="near")
     page.wait_for_selector("svg.map.live")
     before = page.evaluate(PLACES)
-    names = page.locator("tr[data-rank='1'] th bdi").first.inner_text()
+    name = page.locator("tr[data-rank='1'] th bdi").first.inner_text()
     page.locator("tr[data-rank='1'] th a").first.click()
-    there.until(names)
+    session.wait_for_page(name)
     page.wait_for_selector("svg.map.live")
     after = page.evaluate(PLACES)
     shared = before.keys() & after.keys()
     assert len(shared) >= 2
 
-    def moved(turn: float, flip: int) -> float:
-        """How far shared pages are, if the new map were turned and mirrored."""
+    def movement(turn: float, flip: int) -> float:
+        """How far shared nodes would move if the new map were turned and mirrored."""
         total = 0.0
         for href in shared:
             x, y = after[href]
@@ -138,11 +138,11 @@ def test_shared_pages_stay_near_from_one_map_to_the_next(visit: Open) -> None:
             total += math.dist(before[href], turned) ** 2
         return total
 
-    others = [moved(turn * math.pi / 6, flip) for turn in range(12) for flip in (1, -1)]
-    assert moved(0, 1) <= 1.25 * min(others)  # the frame is an ellipse: near the best
+    alternatives = [movement(turn * math.pi / 6, flip) for turn in range(12) for flip in (1, -1)]
+    assert movement(0, 1) <= 1.25 * min(alternatives)  # near the best: the frame is an ellipse
 
 
-def test_maps_are_kept_as_files(visit: Open, tmp_path: Path) -> None:
+def test_map_downloads_as_png_svg_and_graphml(visit: Open, tmp_path: Path) -> None:
     page = visit().goto(node="topic 0 page 0", index="near")
     page.wait_for_selector("svg.map.live")
     count = page.locator("svg.map a").count()
@@ -152,11 +152,11 @@ def test_maps_are_kept_as_files(visit: Open, tmp_path: Path) -> None:
         assert download.value.suggested_filename == f"map.{kind.lower()}"
         download.value.save_as(tmp_path / kind)
     assert (tmp_path / "PNG").read_bytes().startswith(b"\x89PNG\r\n")
-    drawn = ElementTree.parse(tmp_path / "SVG").getroot()
-    assert len(drawn.findall("{http://www.w3.org/2000/svg}a")) == count
-    space = "{http://graphml.graphdrawing.org/xmlns}"
-    graph = ElementTree.parse(tmp_path / "GraphML").getroot().find(f"{space}graph")
+    drawing = ElementTree.parse(tmp_path / "SVG").getroot()
+    assert len(drawing.findall("{http://www.w3.org/2000/svg}a")) == count
+    namespace = "{http://graphml.graphdrawing.org/xmlns}"
+    graph = ElementTree.parse(tmp_path / "GraphML").getroot().find(f"{namespace}graph")
     assert graph is not None
-    names = {each.get("id") for each in graph.findall(f"{space}node")}
+    names = {each.get("id") for each in graph.findall(f"{namespace}node")}
     assert len(names) == count
-    assert {each.get("source") for each in graph.findall(f"{space}edge")} <= names
+    assert {each.get("source") for each in graph.findall(f"{namespace}edge")} <= names

@@ -1,4 +1,4 @@
-"""A server while things happen to it: its index is replaced, clients dawdle, it is told to end."""
+"""A server in operation: its index is replaced, clients are slow, and signals end it."""
 
 import http.client
 import json
@@ -28,12 +28,12 @@ from tests.server.conftest import Server, Start
 
 pytestmark = pytest.mark.process
 
-SWAPS, DAWDLERS = 100, 1000
+SWAPS, SLOW_CLIENTS = 100, 1000
 
 
 @pytest.fixture(scope="module")
 def others(folder: Path) -> tuple[Path, Path]:
-    """Two indexes that answer differently, to take the place of the one that is served."""
+    """Two indexes with other answers, to replace the served one."""
     graph = cocite.Graph.open(folder / "web.graph")
     for name, seed in (("one", 1), ("two", 2)):
         options: Any = {"measure": "psimrank", "samples": 40, "seed": seed}
@@ -51,62 +51,66 @@ def server(folder: Path, start: Start) -> Server:
     )
 
 
-def put(place: Path, made: Path) -> None:
-    """Have a copy of an index take the place of another, as cocite does."""
-    new, old = place.with_name("new"), place.with_name("old")
-    shutil.copytree(made, new)
-    place.rename(old)
-    new.rename(place)
+def replace_index(target: Path, source: Path) -> None:
+    """Replace an index by a copy of another, as cocite does."""
+    new, old = target.with_name("new"), target.with_name("old")
+    shutil.copytree(source, new)
+    target.rename(old)
+    new.rename(target)
     shutil.rmtree(old)
 
 
-def asking(server: Server, stop: threading.Event, found: list[Any], path: str) -> None:
-    """Ask again and again over one connection."""
-    link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LIMIT)
+def send_requests(server: Server, stop: threading.Event, results: list[Any], path: str) -> None:
+    """Send requests over one connection until ``stop`` is set."""
+    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LIMIT)
     while not stop.is_set():
         try:
-            link.request("GET", path)
-            answer = link.getresponse()
-            found.append((answer.status, answer.headers["cocite-generation"], answer.read()))
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            results.append((answer.status, answer.headers["cocite-generation"], answer.read()))
         except (OSError, http.client.HTTPException) as error:
-            found.append(error)
-            link.close()
-    link.close()
+            results.append(error)
+            connection.close()
+    connection.close()
 
 
 def generation(server: Server) -> str:
     return str(server.ask("related", node="red").headers["cocite-generation"])
 
 
-def test_swaps_mix_no_answers(server: Server, folder: Path, others: tuple[Path, Path]) -> None:
-    stop, found = threading.Event(), []  # type: ignore[var-annotated]
+def test_reload_never_mixes_generations(
+    server: Server, folder: Path, others: tuple[Path, Path]
+) -> None:
+    stop, results = threading.Event(), []  # type: ignore[var-annotated]
     path = "/v1/related?node=red&k=50"
-    clients = [threading.Thread(target=asking, args=(server, stop, found, path)) for _ in range(3)]
+    clients = [
+        threading.Thread(target=send_requests, args=(server, stop, results, path)) for _ in range(3)
+    ]
     for client in clients:
         client.start()
-    server.until(lambda: bool(found))  # by what was there
-    known = [found[0][1]]  # generations
+    server.until(lambda: bool(results))  # from the first index
+    known = [results[0][1]]  # generations
 
-    def told(since: int) -> Any:
-        """Whether there is an answer of a generation that was put there, or an error."""
-        last = found[since:]
+    def is_new(since: int) -> Any:
+        """Whether there is an answer of a new generation, or an error."""
+        last = results[since:]
         return any(isinstance(each, Exception) or each[1] not in known for each in last)
 
     for swap in range(SWAPS):
-        since = len(found)
-        put(folder / "served.index", others[swap % 2])
+        since = len(results)
+        replace_index(folder / "served.index", others[swap % 2])
         if swap < len(others):
-            server.until(partial(told, since))
-            known += {each[1] for each in found[since:] if isinstance(each, tuple)} - {*known}
-        else:  # amid answers, whichever of both processes has looked meanwhile
-            server.until(lambda since=since: len(found) > since + 2)  # type: ignore[misc]
+            server.until(partial(is_new, since))
+            known += {each[1] for each in results[since:] if isinstance(each, tuple)} - {*known}
+        else:  # between answers, whichever worker has reloaded
+            server.until(lambda since=since: len(results) > since + 2)  # type: ignore[misc]
     expected = [hit.score for hit in cocite.open(others[1]).related("red", k=50)]
 
     def settled() -> bool:
-        """The last answers, of both processes, are those of the last one that was put there; or
-        there are errors, which are told below.
+        """Whether the last answers of both workers are those of the last index; or there are
+        errors, which are reported below.
         """
-        last = found[-30:]
+        last = results[-30:]
         if any(isinstance(each, Exception) for each in last):
             return True
         bodies = {each[2] for each in last if len(last) == 30}
@@ -117,25 +121,25 @@ def test_swaps_mix_no_answers(server: Server, folder: Path, others: tuple[Path, 
     stop.set()
     for client in clients:
         client.join()
-    assert {each[0] for each in found} == {200}, [e for e in found if e[0] != 200][:3]
+    assert {each[0] for each in results} == {200}, [each for each in results if each[0] != 200][:3]
     answers: dict[str, set[bytes]] = {}
-    for _, generation, body in found:
+    for _, generation, body in results:
         answers.setdefault(generation, set()).add(body)
-    assert len(answers) == 3  # that which was there, and the two
+    assert len(answers) == 3  # the first index, and the two others
     assert all(len(bodies) == 1 for bodies in answers.values())
 
 
-def test_old_generations_are_closed(server: Server) -> None:
-    """Each has its files open for as long as it is: after a hundred there are those of one."""
+def test_reload_closes_old_generations(server: Server) -> None:
+    """After 100 generations only the files of one are open."""
     workers = [int(line.split()[0]) for line in children(server.process.pid)]
     workers = [pid for pid in workers if files(pid)]
     assert len(workers) == 2
 
-    def one_each() -> bool:
+    def each_open_once() -> bool:
         return all(len(files(pid)) == len(set(files(pid))) for pid in workers)
 
-    server.until(one_each)
-    server.until(  # swept at the next look, where a thread had an old one in hand at the first
+    server.until(each_open_once)
+    server.until(  # at the next look, if a thread still used an old one at the first
         lambda: not any(name.endswith("(deleted)") for pid in workers for name in files(pid))
     )
 
@@ -145,186 +149,188 @@ def children(pid: int) -> list[str]:
 
 
 def files(pid: int) -> list[str]:
-    """The files of the index that a process has open."""
-    found = []
+    """The index files that a process has open."""
+    targets = []
     for link in Path(f"/proc/{pid}/fd").iterdir():
         try:
             target = os.readlink(link)
         except OSError:
             continue
         if "/served.index/" in target or "/old/" in target:
-            found.append(target)
-    return found
+            targets.append(target)
+    return targets
 
 
-def test_damaged_index_is_refused(server: Server, folder: Path, others: tuple[Path, Path]) -> None:
-    before, bad = generation(server), folder / "bad"
-    shutil.copytree(others[0], bad)
-    (victim,) = sorted(bad.glob("in.samples-000000"))
+def test_reload_refuses_damaged_index(
+    server: Server, folder: Path, others: tuple[Path, Path]
+) -> None:
+    before, damaged = generation(server), folder / "bad"
+    shutil.copytree(others[0], damaged)
+    (victim,) = sorted(damaged.glob("in.samples-000000"))
     content = bytearray(victim.read_bytes())
     content[len(content) // 2] ^= 1
     victim.chmod(0o644)
     victim.write_bytes(content)
-    said = len(server.log)
-    put(folder / "served.index", bad)
-    server.until(lambda: sum("keeping the old index" in line for line in server.log[said:]) == 2)
+    logged = len(server.log)
+    replace_index(folder / "served.index", damaged)
+    server.until(lambda: sum("keeping the old index" in line for line in server.log[logged:]) == 2)
     assert all(generation(server) == before for _ in range(10))
     shutil.rmtree(folder / "served.index")
-    assert generation(server) == before  # however often it is looked at: test_load.py
+    assert generation(server) == before  # whatever the number of looks: test_load.py
     shutil.copytree(others[0], folder / "served.index")
     server.until(lambda: all(generation(server) != before for _ in range(10)))
 
 
-def test_lines_of_the_log_cannot_be_forged(server: Server) -> None:
-    said = len(server.log)
+def test_log_json_prevents_forged_lines(server: Server) -> None:
+    logged = len(server.log)
     name = 'x\n{"level": "error", "message": "forged"}\r\x1b[31m\u202e\u2028'
     server.get(f"/v1/related?node={quote(name)}")
     server.get("/v1/related?node=the-last-one")
-    server.until(lambda: any("the-last-one" in line for line in server.log[said:]))
-    told = [json.loads(line) for line in server.log[said:]]
-    assert not [each for each in told if each["message"] == "forged"]
-    assert not [line for line in server.log[said:] if "\x1b" in line or "\u202e" in line]
+    server.until(lambda: any("the-last-one" in line for line in server.log[logged:]))
+    records = [json.loads(line) for line in server.log[logged:]]
+    assert not [each for each in records if each["message"] == "forged"]
+    assert not [line for line in server.log[logged:] if "\x1b" in line or "\u202e" in line]
 
 
 @pytest.fixture(scope="module")
-def trickling(server: Server) -> Iterator[socket.socket]:
-    """A connection whose body does not come. Until it is given up others are waited for."""
-    with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as link:
-        link.sendall(
+def slow_body(server: Server) -> Iterator[socket.socket]:
+    """A connection whose body does not arrive; other tests run until the server closes it."""
+    with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as connection:
+        connection.sendall(
             b"POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
             b"Content-Length: 1000\r\n\r\n{"
         )
-        yield link
+        yield connection
 
 
-@pytest.mark.usefixtures("trickling")
-def test_dawdlers_keep_nobody_from_answers(server: Server) -> None:
-    """Connections that trickle a head, a byte a second, or are silent: they end, others do not."""
-    links = []
-    for number in range(DAWDLERS):
-        link = socket.create_connection(("127.0.0.1", server.port))
+@pytest.mark.usefixtures("slow_body")
+def test_server_answers_despite_slow_clients(server: Server) -> None:
+    """Silent connections and those that trickle a header are closed; others get answers."""
+    connections = []
+    for number in range(SLOW_CLIENTS):
+        connection = socket.create_connection(("127.0.0.1", server.port))
         if number % 2:
-            link.sendall(b"GET /v1/related?node=red HTTP/1.1\r\nHost: x\r\nX-Slow: ")
-        links.append(link)
+            connection.sendall(b"GET /v1/related?node=red HTTP/1.1\r\nHost: x\r\nX-Slow: ")
+        connections.append(connection)
         if number % 100 == 99:
             assert server.ask("related", node="red").status == 200
-    watched = select.poll()
+    poller = select.poll()
     try:
-        for link in links:
-            watched.register(link, select.POLLIN)
+        for connection in connections:
+            poller.register(connection, select.POLLIN)
 
         def closed() -> bool:
-            """By the server, and meanwhile others are answered."""
+            """Whether the server closed one; meanwhile it answers others."""
             assert server.ask("related", node="red").status == 200
-            for link in links[1::100]:
+            for connection in connections[1::100]:
                 with suppress(OSError):
-                    link.sendall(b"x")
-            return bool(watched.poll(0))
+                    connection.sendall(b"x")
+            return bool(poller.poll(0))
 
         server.until(closed)
-        for link in links[:: DAWDLERS // 20]:
-            link.settimeout(LIMIT)
+        for connection in connections[:: SLOW_CLIENTS // 20]:
+            connection.settimeout(LIMIT)
             try:
-                assert link.recv(1) == b""  # closed by the server
+                assert connection.recv(1) == b""  # closed by the server
             except ConnectionError:
                 continue
     finally:
-        for link in links:
-            link.close()
+        for connection in connections:
+            connection.close()
 
 
-def test_a_body_that_trickles_is_given_up(trickling: socket.socket) -> None:
-    assert b" 408 " in trickling.recv(100)
+def test_server_times_out_slow_body(slow_body: socket.socket) -> None:
+    assert b" 408 " in slow_body.recv(100)
 
 
 def test_sigterm_loses_no_request_in_flight(server: Server) -> None:
-    """The last test of this server."""
+    """Runs last: it ends the module's server."""
     body = json.dumps({"nodes": ["red", "blue"] * 150, "k": 50})
-    found: list[Any] = []
+    responses: list[Any] = []
     sent = threading.Semaphore(0)
     ports: set[int] = set()
 
-    def batch(form: str) -> None:
-        link = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LIMIT)
-        headers = {"Content-Type": "application/json", "Accept": form}
-        link.request("POST", "/v1/batch", body, headers)
-        ports.add(link.sock.getsockname()[1])
+    def batch(media_type: str) -> None:
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=LIMIT)
+        headers = {"Content-Type": "application/json", "Accept": media_type}
+        connection.request("POST", "/v1/batch", body, headers)
+        ports.add(connection.sock.getsockname()[1])
         sent.release()
         try:
-            answer = link.getresponse()
-            found.append((answer.status, answer.read()))
+            answer = connection.getresponse()
+            responses.append((answer.status, answer.read()))
         except (OSError, http.client.HTTPException) as error:
-            found.append((error, b""))
-        link.close()
+            responses.append((error, b""))
+        connection.close()
 
-    forms = ["application/json", "application/x-ndjson"] * 3
-    clients = [threading.Thread(target=batch, args=(form,)) for form in forms]
+    media_types = ["application/json", "application/x-ndjson"] * 3
+    clients = [threading.Thread(target=batch, args=(media_type,)) for media_type in media_types]
     for client in clients:
         client.start()
     for _ in clients:
         sent.acquire()
-    server.until(lambda: not ports & not_read(server.port))
+    server.until(lambda: not ports & unread_ports(server.port))
     os.kill(server.process.pid, signal.SIGTERM)
     for client in clients:
         client.join()
-    assert [status for status, _ in found] == [200] * len(forms)
-    assert all(body.count(b'"hits"') == 300 for _, body in found)
+    assert [status for status, _ in responses] == [200] * len(media_types)
+    assert all(body.count(b'"hits"') == 300 for _, body in responses)
     assert server.process.wait(LIMIT) == 0
 
 
-def test_a_server_that_is_about_to_end_says_so_and_goes_on(folder: Path, start: Start) -> None:
-    own = start(str(folder / "web.index"), "--workers", "2", "--drain-time", "60")
-    assert own.get("/readyz").json == {"status": "ready"}
-    pid = own.process.pid
+def test_drain_time_fails_readyz_and_keeps_answering(folder: Path, start: Start) -> None:
+    draining = start(str(folder / "web.index"), "--workers", "2", "--drain-time", "60")
+    assert draining.get("/readyz").json == {"status": "ready"}
+    pid = draining.process.pid
     before = {*children(pid)}
     os.kill(int(children(pid)[-1]), signal.SIGKILL)
-    own.until(lambda: bool({*children(pid)} - before))  # in its place, and does not listen yet
-    os.kill(own.process.pid, signal.SIGTERM)
-    own.until(lambda: all(own.get("/readyz").status == 503 for _ in range(10)))
-    assert own.get("/readyz").json == {"status": "ending"}
-    assert own.get("/healthz").status == 200
-    found = own.ask("related", node="red")
-    assert found.status == 200, found.body
-    assert own.process.poll() is None
-    os.kill(own.process.pid, signal.SIGTERM)  # at once
-    assert own.process.wait(LIMIT) == 0
+    draining.until(lambda: bool({*children(pid)} - before))  # a new worker, not listening yet
+    os.kill(draining.process.pid, signal.SIGTERM)
+    draining.until(lambda: all(draining.get("/readyz").status == 503 for _ in range(10)))
+    assert draining.get("/readyz").json == {"status": "ending"}
+    assert draining.get("/healthz").status == 200
+    response = draining.ask("related", node="red")
+    assert response.status == 200, response.body
+    assert draining.process.poll() is None
+    os.kill(draining.process.pid, signal.SIGTERM)  # at once
+    assert draining.process.wait(LIMIT) == 0
 
 
-def not_read(port: int) -> set[int]:
-    """The ports of clients whose connections are not accepted yet, or have bytes to be read."""
-    found = set()
+def unread_ports(port: int) -> set[int]:
+    """The ports of clients whose connections are not accepted, or have unread bytes."""
+    ports = set()
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         words = line.split()
-        here, there = (int(words[i].rpartition(":")[2], 16) for i in (1, 2))
+        local, remote = (int(words[i].rpartition(":")[2], 16) for i in (1, 2))
         unread, inode = int(words[4].rpartition(":")[2], 16), int(words[9])
-        if here == port and (unread or not inode):
-            found.add(there)
-    return found
+        if local == port and (unread or not inode):
+            ports.add(remote)
+    return ports
 
 
 @pytest.fixture(autouse=True)
-def enough_files() -> Iterator[None]:
-    """Those of a thousand connections."""
+def enough_descriptors() -> Iterator[None]:
+    """Raise the limit of open files for all slow clients."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if hard != resource.RLIM_INFINITY and hard < 4 * DAWDLERS:
+    if hard != resource.RLIM_INFINITY and hard < 4 * SLOW_CLIENTS:
         pytest.skip(f"may open {hard} files only")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4 * DAWDLERS), hard))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 4 * SLOW_CLIENTS), hard))
     yield
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
 
 
-def test_each_process_takes_the_memory_that_is_given(start: Start, tmp_path: Path) -> None:
-    """The index is larger than what remains for it."""
+def test_serve_memory_bounds_worker(start: Start, tmp_path: Path) -> None:
+    """The index is larger than the memory left for it."""
     if not Path("/proc/self/status").exists():
         pytest.skip("needs /proc")
     nodes = 80_000
     generate_web(tmp_path / "g", nodes=nodes, links=320_000, seed=1)
     cocite.build(tmp_path / "g", tmp_path / "i", measure="psimrank", samples=24)
     command = [sys.executable, "-m", "cocite", "serve", str(tmp_path / "i"), "--threads", "2"]
-    small = [*command, "--memory", "60MB"]
-    refused = subprocess.run(small, check=False, capture_output=True, text=True)
+    too_little = [*command, "--memory", "60MB"]
+    refused = subprocess.run(too_little, check=False, capture_output=True, text=True)
     assert refused.returncode == 1
     needed = re.search(r"with 2 threads, needs ([0-9.]+ MB) of memory", refused.stderr)
     assert needed is not None, refused.stderr

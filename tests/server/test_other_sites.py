@@ -1,4 +1,4 @@
-"""Related pages in other sites, in a real browser: static files, the script, the frame."""
+"""Related pages on other sites, in a real browser: static files, the script, the frame."""
 
 from __future__ import annotations
 
@@ -27,54 +27,56 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def elsewhere(worlds: Server) -> Iterator[tuple[str, Path]]:
-    """Another site: static files, the folder of ``--output-format site`` among them."""
-    yield from hosted(worlds.site.parent)  # type: ignore[attr-defined]
+def other_site(demo_server: Server) -> Iterator[tuple[str, Path]]:
+    """Another site: static files with a folder of ``--output-format site``."""
+    yield from serve_folder(demo_server.site.parent)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("levels", [0, 1, 2])
-def test_static_lists_are_found_by_their_names(
-    visit: Open, elsewhere: tuple[str, Path], levels: int, monkeypatch: pytest.MonkeyPatch
+def test_related_js_finds_lists_by_node_name(
+    visit: Open, other_site: tuple[str, Path], levels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from cocite.search.batch import folder as folders
+    from cocite.search.batch import folder as folder_module
 
-    base, root = elsewhere
+    base, root = other_site
     if levels:
-        monkeypatch.setattr(folders, "_FEW", 1)
-        monkeypatch.setattr(folders, "_MANY", 1 if levels == 2 else 10**6)
+        monkeypatch.setattr(folder_module, "_FEW", 1)
+        monkeypatch.setattr(folder_module, "_MANY", 1 if levels == 2 else 10**6)
     index, folder = cocite.open(root / "near.index"), f"site{levels}"
-    asked = ["topic 0 page 0", "ü/.. '!*()~", *PAYLOADS]
-    index.related_all(root / folder, 5, kind="site", nodes=[n for n in asked if n in index.nodes])
+    queries = ["topic 0 page 0", "ü/.. '!*()~", *PAYLOADS]
+    index.related_all(root / folder, 5, kind="site", nodes=[n for n in queries if n in index.nodes])
     tags = "".join(
         f'<div><script src="/{folder}/related.js" data-node="{_quoted(name)}" data-title="">'
         "</script></div>"
-        for name in asked
+        for name in queries
     )
     (root / "page.html").write_text(f"<!doctype html><meta charset=utf-8>{tags}", "utf-8")
-    there = visit()
-    there.base = base
-    page = there.goto("/page.html")
-    page.wait_for_function(f"() => document.querySelectorAll('nav').length === {len(asked) - 1}")
-    found = page.evaluate(
+    session = visit()
+    session.base = base
+    page = session.goto("/page.html")
+    page.wait_for_function(f"() => document.querySelectorAll('nav').length === {len(queries) - 1}")
+    lists = page.evaluate(
         "[...document.querySelectorAll('div')].map("
         "each => [...each.querySelectorAll('li')].map(item => item.textContent))"
     )
-    for name, shown in zip(asked, found, strict=True):
+    for name, shown in zip(queries, lists, strict=True):
         hits = index.related(name, 5) if name in index.nodes else []
         assert shown == [hit.title or hit.node for hit in hits]
 
 
-def test_lists_in_other_sites(visit: Open, worlds: Server, elsewhere: tuple[str, Path]) -> None:
-    base, root = elsewhere
-    ours = f"http://127.0.0.1:{worlds.port}"
+def test_embed_shows_lists_on_other_sites(
+    visit: Open, demo_server: Server, other_site: tuple[str, Path]
+) -> None:
+    base, root = other_site
+    server_url = f"http://127.0.0.1:{demo_server.port}"
     (root / "other.html").write_text(
         f'<!doctype html><link rel="canonical" href="https://example.org/page?a=1&amp;b=2"><body>'
-        f'<script src="{ours}/embed.js" data-k="3" data-link="https://w.example/{{}}"></script>'
-        f'<iframe src="{ours}/embed?node=topic+0+page+3&k=4"></iframe>'
+        f'<script src="{server_url}/embed.js" data-k="3" data-link="https://w.example/{{}}"></script>'
+        f'<iframe src="{server_url}/embed?node=topic+0+page+3&k=4"></iframe>'
     )
-    there = visit()
-    there.base = base
-    page = there.goto("/other.html")
+    session = visit()
+    session.base = base
+    page = session.goto("/other.html")
     page.wait_for_selector("nav.cocite-related li:nth-child(3)")
     assert page.inner_text("nav h2") == "Related pages"
     for link in page.locator("nav a").all():
@@ -89,66 +91,66 @@ def _quoted(text: str) -> str:
 
 
 class Site(http.server.SimpleHTTPRequestHandler):
-    """A host of static files, which has ``guide/install.html`` also without its ending."""
+    """A static file host that also serves ``guide/install.html`` without its suffix."""
 
     def log_message(self, *_: Any) -> None:
         pass
 
     def translate_path(self, path: str) -> str:
-        found = super().translate_path(path)
-        return found if os.path.exists(found) else f"{found}.html"
+        target = super().translate_path(path)
+        return target if os.path.exists(target) else f"{target}.html"
 
 
 def publish(folder: Path) -> None:
-    """What docs/how-to/documentation.md says on putting lists onto the pages of ``site``."""
+    """Add lists to the pages of ``site`` as in docs/how-to/documentation.md."""
     text = (ROOT / "docs" / "how-to" / "documentation.md").read_text("utf-8")
     section = text.split("\n## Show lists with a script\n")[1]
     blocks = re.findall(r"^```(\w*)\n(.*?)^```", section, re.M | re.S)
     assert [language for language, _ in blocks] == ["", "python"]
     (command, code) = (block for _, block in blocks)
-    here = os.getcwd()
+    previous = os.getcwd()
     os.chdir(folder)
     try:
         assert main(["ingest", "site", "-o", "site.graph", "--links", "main"]) == 0
         assert main(["index", "site.graph", "-o", "less.index"]) == 0
         assert main(shlex.split(command)[1:]) == 0
         exec(code, {})
-        exec(code, {})  # does nothing more
+        exec(code, {})  # idempotent
     finally:
-        os.chdir(here)
+        os.chdir(previous)
 
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """Pages of HTML with lists, below the root of a host, at ``/docs v2/``."""
+    """HTML pages with lists, below the root of a host, at ``/docs v2/``."""
     top = tmp_path_factory.mktemp("published")
     made.documentation(top)
-    awkward = "guide/tips #1 & 100%.html"
+    odd_name = "guide/tips #1 & 100%.html"
     (top / "site" / "guide" / "index.html").write_text(
         '<!doctype html><title>All guides</title><body><a href="install.html">a</a>'
         '<a href="backup.html">b</a><a href="tips%20%231%20&amp;%20100%25.html">c</a></body>'
     )
-    (top / "site" / awkward).write_text(
+    (top / "site" / odd_name).write_text(
         '<!doctype html><title>Tips</title><body><a href="install.html">a</a>'
         '<a href="backup.html">b</a><a href="./">c</a></BODY>'
     )
     publish(top)
     os.rename(top / "site", top / "docs v2")
-    yield from hosted(top)
+    yield from serve_folder(top)
 
 
-def hosted(top: Path) -> Iterator[tuple[str, Path]]:
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=top)) as files:
-        thread = threading.Thread(target=files.serve_forever, daemon=True)
+def serve_folder(top: Path) -> Iterator[tuple[str, Path]]:
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Site, directory=top)) as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
-        yield f"http://127.0.0.1:{files.server_port}", top
-        files.shutdown()
+        yield f"http://127.0.0.1:{server.server_port}", top
+        server.shutdown()
         thread.join()
 
 
-def check_lists(page: Any, site: str, index: cocite.Index, asked: dict[str, str]) -> None:
-    """Each page of ``asked``, path in the URL -> name, shows its list; all links lead to pages."""
-    for path, name in asked.items():
+def check_lists(page: Any, site: str, index: cocite.Index, paths: dict[str, str]) -> None:
+    """Each page of ``paths``, URL path -> name, shows its list; its first link leads to a page."""
+    for path, name in paths.items():
         page.goto(site + path)
         page.wait_for_selector("nav.cocite-related li")
         hits = index.related(name, 5)
@@ -156,15 +158,15 @@ def check_lists(page: Any, site: str, index: cocite.Index, asked: dict[str, str]
         assert links.all_inner_texts() == [
             " ".join((hit.title or str(hit.node)).split()) for hit in hits
         ]
-        found = links.evaluate_all("all => all.map(each => each.href)")
-        assert found == [site + quote(str(hit.node)) for hit in hits]
+        urls = links.evaluate_all("all => all.map(each => each.href)")
+        assert urls == [site + quote(str(hit.node)) for hit in hits]
         links.first.click()
         page.wait_for_selector("nav.cocite-related li")
-        assert page.url == found[0]
+        assert page.url == urls[0]
         assert page.title() == hits[0].title
 
 
-ASKED = {
+PATHS = {
     "": "index.html",
     "index.html?from=mail#top": "index.html",
     "guide/": "guide/index.html",
@@ -175,20 +177,20 @@ ASKED = {
 
 
 @pytest.mark.chosen
-def test_folder_shows_lists_below_a_root(visit: Open, published: tuple[str, Path]) -> None:
+def test_related_js_shows_lists_below_root(visit: Open, published: tuple[str, Path]) -> None:
     base, top = published
-    check_lists(visit().page, f"{base}/docs%20v2/", cocite.open(top / "less.index"), ASKED)
+    check_lists(visit().page, f"{base}/docs%20v2/", cocite.open(top / "less.index"), PATHS)
 
 
-@pytest.mark.parametrize("more", [(), ("--directory-urls",)])
-def test_lists_in_the_pages_of_a_folder_lead_on(
-    visit: Open, published: tuple[str, Path], more: tuple[str, ...]
+@pytest.mark.parametrize("options", [(), ("--directory-urls",)])
+def test_site_writes_working_links(
+    visit: Open, published: tuple[str, Path], options: tuple[str, ...]
 ) -> None:
-    """What ``cocite site`` writes, from pages in folders to pages of odd names."""
+    """Links of ``cocite site`` work from pages in folders and to pages with odd names."""
     base, top = published
-    assert main(["site", str(top / "docs v2"), "-k", "5", "--min-score", "0", *more]) == 0
+    assert main(["site", str(top / "docs v2"), "-k", "5", "--min-score", "0", *options]) == 0
     page, seen = visit().page, set[str]()
-    for path in ASKED:
+    for path in PATHS:
         page.goto(f"{base}/docs%20v2/{path}")
         links = page.locator("nav.cocite-related[data-cocite-block] a")
         for number in range(links.count()):
@@ -197,18 +199,20 @@ def test_lists_in_the_pages_of_a_folder_lead_on(
             page.wait_for_function("title => document.title === title", arg=title)
             seen.add(urlsplit(page.url).path)
             page.go_back()
-    odd = "guide/" if more else "guide/index.html"
-    assert {f"/docs%20v2/{odd}", "/docs%20v2/guide/tips%20%231%20%26%20100%25.html"} <= seen
+    guide = "guide/" if options else "guide/index.html"
+    assert {f"/docs%20v2/{guide}", "/docs%20v2/guide/tips%20%231%20%26%20100%25.html"} <= seen
     assert main(["site", str(top / "docs v2"), "--remove"]) == 0
 
 
-def test_server_links_to_pages(visit: Open, published: tuple[str, Path], start: Start) -> None:
+def test_embed_links_to_pages_of_site(
+    visit: Open, published: tuple[str, Path], start: Start
+) -> None:
     """The script with ``data-site``, and the frame of a server with ``--site``."""
     base, top = published
     site, index = f"{base}/docs%20v2/", top / "less.index"
-    opened = ("--target-latency", "10000", "--allow-origin", base, "--frame-ancestors", base)
-    server = start(str(index), "--site", site.removesuffix("/"), *opened)
-    ours = f"http://127.0.0.1:{server.port}"
+    options = ("--target-latency", "10000", "--allow-origin", base, "--frame-ancestors", base)
+    server = start(str(index), "--site", site.removesuffix("/"), *options)
+    server_url = f"http://127.0.0.1:{server.port}"
     text = (top / "docs v2" / "guide" / "install.html").read_text("utf-8")
     tag = '<script src="../related/related.js" async></script>'
     assert text.count(tag) == 1
@@ -216,29 +220,34 @@ def test_server_links_to_pages(visit: Open, published: tuple[str, Path], start: 
     for name, other in (
         (
             "scripted.html",
-            f'<script src="{ours}/embed.js" data-site="/docs v2" data-k="5"></script>',
+            f'<script src="{server_url}/embed.js" data-site="/docs v2" data-k="5"></script>',
         ),
-        ("framed.html", f'<iframe src="{ours}/embed?node=guide%2Finstall.html&k=5"></iframe>'),
+        (
+            "framed.html",
+            f'<iframe src="{server_url}/embed?node=guide%2Finstall.html&k=5"></iframe>',
+        ),
     ):
         canonical = f'<link rel="canonical" href="{site}guide/install.html">'
         (top / name).write_text(canonical + text.replace(tag, other), "utf-8")
     hits = cocite.open(index).related("guide/install.html", 5)
-    wanted = [site + quote(str(hit.node)) for hit in hits]
+    expected = [site + quote(str(hit.node)) for hit in hits]
     page = visit().page
     page.goto(f"{base}/scripted.html")
     page.wait_for_selector("nav.cocite-related li")
     links = page.locator("nav.cocite-related a")
-    assert links.evaluate_all("all => all.map(each => each.href)") == wanted
+    assert links.evaluate_all("all => all.map(each => each.href)") == expected
     page.goto(f"{base}/framed.html")
     frame = page.frame_locator("iframe").locator("main a")
     frame.nth(4).wait_for()
-    assert frame.evaluate_all("all => all.map(each => each.href)") == wanted
+    assert frame.evaluate_all("all => all.map(each => each.href)") == expected
     frame.first.click()
-    page.wait_for_url(wanted[0])
+    page.wait_for_url(expected[0])
 
 
-def test_other_links_keep_slash(visit: Open, worlds: Server, elsewhere: tuple[str, Path]) -> None:
-    base, root = elsewhere
+def test_related_js_data_link_keeps_slash(
+    visit: Open, demo_server: Server, other_site: tuple[str, Path]
+) -> None:
+    base, root = other_site
     graph = cocite.ingest([("x", "a/b c"), ("x", "a"), ("y", "a/b c"), ("y", "a")])
     cocite.build(graph, root / "slash.index").related_all(root / "slash", 5, kind="site")
     tag = '<script src="/slash/related.js" data-node="a" data-link="/wiki/{}"></script>'

@@ -1,4 +1,4 @@
-"""The state in an address, names as links, and the map, for any input."""
+"""Parts of the pages, for any input: the state in a URL, names as links, and the map."""
 
 import unicodedata
 from itertools import combinations, pairwise
@@ -19,7 +19,7 @@ from cocite.search.hits import Hit
 from cocite.search.results import WhyDocument
 from cocite.server.pages import graph_map
 from cocite.server.pages.reasons import percentages, reasons_of, said_of
-from cocite.server.pages.view import _TEMPLATES, PageState, _labels, outward, readable
+from cocite.server.pages.view import _TEMPLATES, PageState, _labels, decoded, outward, readable
 
 TEXTS = st.text(min_size=1, max_size=30)
 
@@ -30,13 +30,13 @@ TEXTS = st.text(min_size=1, max_size=30)
     st.lists(st.tuples(st.sampled_from(["k", "decay", "only"]), TEXTS), max_size=4),
     st.lists(TEXTS, max_size=3),
 )
-def test_an_address_is_the_state(
+def test_page_state_round_trips_through_href(
     nodes: list[str], why: str | None, others: list[tuple[str, str]], trail: list[str]
 ) -> None:
     state = PageState(tuple(nodes), why, tuple(others), tuple(trail))
-    there = urlsplit(state.href())
-    assert (there.scheme, there.netloc, there.path) == ("", "", "/")
-    assert PageState.of(parse_qsl(there.query, keep_blank_values=True)) == state
+    url = urlsplit(state.href())
+    assert (url.scheme, url.netloc, url.path) == ("", "", "/")
+    assert PageState.of(parse_qsl(url.query, keep_blank_values=True)) == state
 
 
 @pytest.mark.parametrize(
@@ -60,25 +60,25 @@ def test_an_address_is_the_state(
         "http://a.org/" + "x" * 3000,
     ],
 )
-def test_what_is_no_plain_address_is_no_link(name: str) -> None:
+def test_outward_rejects_unsafe_urls(name: str) -> None:
     assert outward(name) is None
 
 
 @pytest.mark.parametrize(
     "name", ["http://a.org", "HTTPS://a.org/b?c=d&e=f#g", "http://été.example/ü", "http://[::1]/"]
 )
-def test_addresses_are_links_as_they_are(name: str) -> None:
+def test_outward_keeps_plain_urls(name: str) -> None:
     assert outward(name) == name
 
 
 @given(st.text(max_size=200), st.integers(5, 40))
-def test_a_readable_name_is_short_and_can_be_printed(name: str, most: int) -> None:
-    found = readable(name, most)
-    assert len(found) <= most
-    assert found.isprintable()
+def test_readable_is_short_and_printable(name: str, most: int) -> None:
+    text = readable(name, most)
+    assert len(text) <= most
+    assert text.isprintable()
 
 
-def test_labels_leave_out_what_all_begin_with() -> None:
+def test_labels_drop_common_prefix() -> None:
     assert _labels(["com,a)/b/c1", "com,a)/b/c2"]) == ["…c1", "…c2"]
     assert _labels(["com,a)/b/", "com,a)/b/c2"]) == ["com,a)/b/", "com,a)/b/c2"]
     assert _labels(["asyncio.a", "asyncio.b", "ssl"]) == ["asyncio.a", "asyncio.b", "ssl"]
@@ -90,7 +90,7 @@ PAGE_A, PAGE_B = {"name": "a"}, {"name": "b"}
 
 
 @pytest.mark.parametrize(
-    ("links", "steps", "paths", "measure", "said"),
+    ("links", "steps", "paths", "measure", "sentence"),
     [
         ("in", 1, (("a", "x"), ("b", "x")), "psimrank", "x links to both"),
         (
@@ -116,22 +116,22 @@ PAGE_A, PAGE_B = {"name": "a"}, {"name": "b"}
         ("none", None, ((), ()), "text", "x a word in both texts"),
     ],
 )
-def test_reasons_are_sentences(
-    links: str, steps: int | None, paths: tuple[tuple[str, ...], ...], measure: str, said: str
+def test_said_of_builds_sentences(
+    links: str, steps: int | None, paths: tuple[tuple[str, ...], ...], measure: str, sentence: str
 ) -> None:
-    reason = Reason(said[0], 0.1, links, None, steps, *paths)
-    told = said_of(reason, PAGE_A, PAGE_B, measure)
-    text = "".join(each if isinstance(each, str) else each["name"] for each in told)
-    assert f"{reason.node} {text}" == said
+    reason = Reason(sentence[0], 0.1, links, None, steps, *paths)
+    parts = said_of(reason, PAGE_A, PAGE_B, measure)
+    text = "".join(each if isinstance(each, str) else each["name"] for each in parts)
+    assert f"{reason.node} {text}" == sentence
 
 
 @given(st.text(max_size=40))
-def test_names_that_may_break_are_the_same(name: str) -> None:
+def test_breaks_filter_keeps_name(name: str) -> None:
     broken = _TEMPLATES.from_string("{{ name | breaks }}").render(name=name)
-    assert broken.replace("<wbr>", "") == str(escape(name))
+    assert broken.replace("<wbr>", "") == str(escape(decoded(name)))
 
 
-def hits_of(scores: list[float]) -> list[Hit]:
+def make_hits(scores: list[float]) -> list[Hit]:
     return [Hit(f"n{i}", s, 0.0, s, s) for i, s in enumerate(sorted(scores, reverse=True))]
 
 
@@ -142,8 +142,8 @@ def hits_of(scores: list[float]) -> list[Hit]:
         max_size=graph_map.MOST,
     )
 )
-def test_nothing_lies_on_anything_else_on_a_map(rows: list[tuple[float, str, int]]) -> None:
-    hits = hits_of([score for score, _, _ in rows])
+def test_plot_map_avoids_overlaps(rows: list[tuple[float, str, int]]) -> None:
+    hits = make_hits([score for score, _, _ in rows])
     near = np.zeros((len(rows), len(rows)))
     for i, (score, _, other) in enumerate(rows):
         if i != other % len(rows):
@@ -151,10 +151,10 @@ def test_nothing_lies_on_anything_else_on_a_map(rows: list[tuple[float, str, int
     spots = graph_map.plot_map(hits, [label for _, label, _ in rows], near, 1, "middle")
     assert [spot.rank for spot in spots] == list(range(1, len(rows) + 1))
     middle = graph_map.WIDTH / 2, graph_map.HEIGHT / 2
-    away = [np.hypot(spot.x - middle[0], spot.y - middle[1]) for spot in spots]
-    assert all(a <= b + 0.2 for a, b in pairwise(away))
-    for spot, beside in combinations(spots, 2):
-        assert np.hypot(spot.x - beside.x, spot.y - beside.y) >= 26
+    distances = [np.hypot(spot.x - middle[0], spot.y - middle[1]) for spot in spots]
+    assert all(a <= b + 0.2 for a, b in pairwise(distances))
+    for spot, neighbor in combinations(spots, 2):
+        assert np.hypot(spot.x - neighbor.x, spot.y - neighbor.y) >= 26
     boxes = []
     for spot in spots:
         if spot.label:
@@ -172,23 +172,23 @@ def test_nothing_lies_on_anything_else_on_a_map(rows: list[tuple[float, str, int
         assert a[2] <= b[0] or b[2] <= a[0] or a[3] <= b[1] or b[3] <= a[1]
 
 
-def test_pages_that_belong_together_stand_together() -> None:
+def test_plot_map_keeps_groups_together() -> None:
     groups = np.arange(12) % 3
     near = (groups[:, None] == groups[None, :]) * 0.5
     np.fill_diagonal(near, 0)
-    spots = graph_map.plot_map(hits_of([0.5] * 12), [""] * 12, near, 1, "middle")
+    spots = graph_map.plot_map(make_hits([0.5] * 12), [""] * 12, near, 1, "middle")
     angles = np.array(
         [np.arctan2(s.y - graph_map.HEIGHT / 2, s.x - graph_map.WIDTH / 2) for s in spots]
     )
-    turn = groups[np.argsort(angles)]
-    assert (turn != np.roll(turn, 1)).sum() == 3
+    ordered = groups[np.argsort(angles)]
+    assert (ordered != np.roll(ordered, 1)).sum() == 3
 
 
-def test_lines_are_those_that_are_near() -> None:
+def test_lines_of_connects_similar_spots() -> None:
     near = np.zeros((3, 3))
     near[0, 2] = near[2, 0] = 0.4
     near[1, 2] = near[2, 1] = 0.1
-    spots = graph_map.plot_map(hits_of([0.9, 0.5, 0.1]), ["a", "b", "c"], near, 4, "middle")
+    spots = graph_map.plot_map(make_hits([0.9, 0.5, 0.1]), ["a", "b", "c"], near, 4, "middle")
     weak, strong = graph_map.lines_of(spots, near)
     assert (weak.ends, weak.strength) == ((5, 6), 0.25)
     assert (strong.ends, strong.strength) == ((4, 6), 1.0)
@@ -209,34 +209,34 @@ def test_percentages_add_up_to_100(parts: list[float]) -> None:
     assert percentages([0.0]) == ["0"]
 
 
-def test_reasons_of_lists_are_told_by_links(tmp_path: Path) -> None:
-    """The same nodes are near to both: which of them link to both is looked up in the graph."""
+def test_reasons_of_looks_up_links_in_graph(tmp_path: Path) -> None:
+    """The same nodes are similar to both pages; the graph says which of them link to both."""
     links = (
         {(a, b) for a in "xyz" for b in "ab"} | {(a, b) for a in "ab" for b in "pq"} | {("a", "b")}
     )
     graph = cocite.ingest(sorted(links), tmp_path / "g")
     index = cocite.build(graph, tmp_path / "i")
     linked = links_between(index.stored, index.given)
-    found = reasons_of(WhyDocument.of(index, ("a",), "b", 20), PageState(("a",)), linked)
-    own, *rows = found["parts"][0]["rows"]
+    reasons = reasons_of(WhyDocument.of(index, ("a",), "b", 20), PageState(("a",)), linked)
+    own, *rows = reasons["parts"][0]["rows"]
     assert own["own"] == "Linked from it"
     assert own["outline"].startswith("M0 0C")
     assert all(row["own"] is None for row in rows)
     assert not any(any(row["near"]) for row in (own, *rows))
-    said = {row["name"]: "".join(map(str, row["said"])) for row in rows}
-    assert {said[name] for name in "xyz" if name in said} == {"links to both"}
-    assert {said[name] for name in "pq" if name in said} == {"is linked to by both"}
-    shown = [row["percent"] for row in (own, *rows)]
-    assert sum(0 if each == "under 1" else int(each) for each in shown) == 100
+    sentences = {row["name"]: "".join(map(str, row["said"])) for row in rows}
+    assert {sentences[name] for name in "xyz" if name in sentences} == {"links to both"}
+    assert {sentences[name] for name in "pq" if name in sentences} == {"is linked to by both"}
+    percents = [row["percent"] for row in (own, *rows)]
+    assert sum(0 if each == "under 1" else int(each) for each in percents) == 100
     graph.store.path.rename(tmp_path / "gone")
-    nothing = links_between(cocite.open(tmp_path / "i").stored, None)
-    assert nothing("a", "b") == (False, False)
+    unlinked = links_between(cocite.open(tmp_path / "i").stored, None)
+    assert unlinked("a", "b") == (False, False)
 
 
-def test_rings_have_the_similarity_between_hits() -> None:
-    hits = hits_of([0.5, 0.25, 0.1])
+def test_scale_circles_labels_similarities() -> None:
+    hits = make_hits([0.5, 0.25, 0.1])
     spots = graph_map.plot_map(hits, ["a", "b", "c"], np.zeros((3, 3)), 1, "middle")
-    ends = graph_map.INNER, graph_map.OUTER
-    assert graph_map.scale_circles(spots, hits, 3) == [(ends[0], "0.500"), (ends[1], "0.100")]
+    radii = graph_map.INNER, graph_map.OUTER
+    assert graph_map.scale_circles(spots, hits, 3) == [(radii[0], "0.500"), (radii[1], "0.100")]
     farther = graph_map.scale_circles(spots[1:], hits[1:], 2)
-    assert farther == [(ends[0], "over 0.25"), (ends[1], "0.10")]
+    assert farther == [(radii[0], "over 0.25"), (radii[1], "0.10")]

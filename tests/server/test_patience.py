@@ -1,4 +1,4 @@
-"""One long question: it ends when it was given no more time, and keeps nobody from answers."""
+"""Query timeouts: a long query ends at its time limit, and does not block others."""
 
 import asyncio
 import json
@@ -21,91 +21,98 @@ from cocite.server.results import Limits
 from tests.clock import LIMIT, Clock, wait_for
 from tests.server.conftest import Server, Serving, Start
 
-GIVEN = 0.5
-LONG = {"node": "n0", "damping": 0.999, "tolerance": 1e-8}
-"""Hundreds of thousands of sweeps over all links: minutes."""
+TIMEOUT = 0.5
+LONG_QUERY = {"node": "n0", "damping": 0.999, "tolerance": 1e-8}
+"""Hundreds of thousands of sweeps over all links, which take minutes."""
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, start: Start) -> Server:
-    """A graph in which everything is near to everything."""
-    place = tmp_path_factory.mktemp("patience")
+    """Serve a graph in which all nodes are close to each other."""
+    folder = tmp_path_factory.mktemp("patience")
     ends = np.random.default_rng(1).integers(0, 3000, (100_000, 2)).tolist()
-    (place / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in ends))
-    graph = cocite.ingest(place / "links.tsv", place / "graph", header="no")
-    cocite.build(graph, place / "web.index", measure="ppr")
-    options = ("--question-timeout", str(GIVEN), "--threads", "2")
-    return start(str(place / "web.index"), *options)
+    (folder / "links.tsv").write_text("".join(f"n{a}\tn{b}\n" for a, b in ends))
+    graph = cocite.ingest(folder / "links.tsv", folder / "graph", header="no")
+    cocite.build(graph, folder / "web.index", measure="ppr")
+    options = ("--question-timeout", str(TIMEOUT), "--threads", "2")
+    return start(str(folder / "web.index"), *options)
 
 
 @pytest.mark.process
-def test_a_long_question_is_given_up_and_said_to_be(server: Server) -> None:
-    server.until(lambda: server.ask("related", node="n0").status == 200)  # kernels are there
-    pair = {name: value for name, value in LONG.items() if name != "node"} | {"a": "n0", "b": "n1"}
-    for verb, query in (("related", LONG), ("similarity", pair)):
-        found = server.ask(verb, **query)
-        assert found.status == 503
-        assert found.headers["content-type"] == "application/problem+json"
-        assert found.json["type"] == "/docs#took-too-long"
-        assert "exceeded its time limit of 0.5 s" in found.json["detail"]
-        assert "cache-control" not in found.headers or "no-store" in found.headers["cache-control"]
+def test_question_timeout_returns_503(server: Server) -> None:
+    server.until(lambda: server.ask("related", node="n0").status == 200)  # kernels are compiled
+    pair = {name: value for name, value in LONG_QUERY.items() if name != "node"} | {
+        "a": "n0",
+        "b": "n1",
+    }
+    for verb, query in (("related", LONG_QUERY), ("similarity", pair)):
+        response = server.ask(verb, **query)
+        assert response.status == 503
+        assert response.headers["content-type"] == "application/problem+json"
+        assert response.json["type"] == "/docs#took-too-long"
+        assert "exceeded its time limit of 0.5 s" in response.json["detail"]
+        assert (
+            "cache-control" not in response.headers
+            or "no-store" in response.headers["cache-control"]
+        )
     page = server.get("/?node=n0&damping=0.999&tolerance=1e-8")
     assert (page.status, b"exceeded its time limit" in page.body) == (503, True)
 
 
 @pytest.mark.process
-def test_others_are_answered_meanwhile(server: Server) -> None:
-    """As many long questions as there are threads, again and again: others wait until a thread is
-    free, and not for the long ones that come after them (``test_load.py``).
+def test_question_timeout_frees_threads_for_others(server: Server) -> None:
+    """Long queries keep all threads busy: others wait for a free thread, but not for long queries
+    that come after them (``test_load.py``).
     """
-    stop, given_up = threading.Event(), list[int]()
+    stop, timed_out = threading.Event(), list[int]()
 
-    def long() -> None:
+    def send_long() -> None:
         while not stop.is_set():
-            given_up.append(server.ask("related", **LONG).status)
+            timed_out.append(server.ask("related", **LONG_QUERY).status)
 
-    clients = [threading.Thread(target=long) for _ in range(2)]
+    clients = [threading.Thread(target=send_long) for _ in range(2)]
     for client in clients:
         client.start()
     answered: list[int] = []
 
-    def enough() -> bool:
+    def enough_answers() -> bool:
         answered.append(server.ask("related", node=f"n{len(answered)}").status)
-        return answered.count(200) >= 5 and len(given_up) >= 6
+        return answered.count(200) >= 5 and len(timed_out) >= 6
 
     try:
-        server.until(enough)
+        server.until(enough_answers)
     finally:
         stop.set()
         for client in clients:
             client.join()
-    assert set(given_up) == {503}
+    assert set(timed_out) == {503}
 
 
 @pytest.mark.process
-@pytest.mark.parametrize("form", ["application/json", "application/x-ndjson"])
-def test_a_batch_says_which_of_its_questions_took_too_long(server: Server, form: str) -> None:
+@pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson"])
+def test_batch_reports_timeout_per_query(server: Server, media_type: str) -> None:
     body = {"nodes": ["n0", ["n1", "n2"]], "damping": 0.999, "tolerance": 1e-8}
-    found = server.post("/v1/batch", body, Accept=form)
-    assert found.status == 200
-    lines = found.json["answers"] if form.endswith("/json") else None
-    one, two = lines or [json.loads(line) for line in found.body.splitlines()]
+    response = server.post("/v1/batch", body, Accept=media_type)
+    assert response.status == 200
+    lines = response.json["answers"] if media_type.endswith("/json") else None
+    one, two = lines or [json.loads(line) for line in response.body.splitlines()]
     assert (one["node"], two["nodes"]) == ("n0", ["n1", "n2"])
     assert all("exceeded its time limit of 0.5 s" in each["error"]["detail"] for each in (one, two))
 
 
-def test_a_batch_has_an_end(folder: Path, serving: Serving) -> None:
+def test_batch_stops_at_time_limit(folder: Path, serving: Serving) -> None:
     server = serving(folder / "web.index", Limits(question_time=1.0, batch_times=0))
-    found = server("/v1/batch", {"nodes": ["red"] * 9}).json["answers"]
-    assert len(found) == 9
+    answers = server("/v1/batch", {"nodes": ["red"] * 9}).json["answers"]
+    assert len(answers) == 9
     assert all(
-        each["node"] == "red" and "the batch exceeded" in each["error"]["detail"] for each in found
+        each["node"] == "red" and "the batch exceeded" in each["error"]["detail"]
+        for each in answers
     )
 
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    "bounded",
+    "option",
     {
         each.name: each
         for each in chain(
@@ -113,36 +120,36 @@ def test_a_batch_has_an_end(folder: Path, serving: Serving) -> None:
         )
         if each.served
     }.values(),
-    ids=lambda bounded: bounded.name,
+    ids=lambda option: option.name,
 )
-def test_nobody_may_ask_for_any_amount_of_work(server: Server, bounded: Option[Any]) -> None:
-    assert bounded.served is not None
-    low, high = bounded.served
-    value = bounded.high if bounded.high > high else low / 10
-    found = server.get(f"/v1/related?node=n0&{bounded.name}={value}")
-    assert found.status == 422
-    assert f"{bounded.name} is {value}" in found.json["detail"]
-    assert f" from {low:g} to {high if bounded.type is int else 1}" in found.json["detail"]
+def test_served_options_are_bounded(server: Server, option: Option[Any]) -> None:
+    assert option.served is not None
+    low, high = option.served
+    value = option.high if option.high > high else low / 10
+    response = server.get(f"/v1/related?node=n0&{option.name}={value}")
+    assert response.status == 422
+    assert f"{option.name} is {value}" in response.json["detail"]
+    assert f" from {low:g} to {high if option.type is int else 1}" in response.json["detail"]
 
 
-# -- what cannot be ended -----------------------------------------------------------------
+# -- stuck threads -----------------------------------------------------------------------
 
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     """The clock of all deadlines."""
-    found = Clock()
-    monkeypatch.setattr("cocite.deadline._now", found)
-    return found
+    fake = Clock()
+    monkeypatch.setattr("cocite.deadline._now", fake)
+    return fake
 
 
-def test_another_thread_stands_in_for_one_that_cannot_be_ended(clock: Clock) -> None:
-    """Work that looks at no clock, as a kernel."""
-    there = set(threading.enumerate())
+def test_pool_replaces_stuck_threads(clock: Clock) -> None:
+    """Work such as a kernel does not check the deadline."""
+    existing = set(threading.enumerate())
     pool, kernel, begun = Pool(1, 10, 0.1), threading.Event(), threading.Semaphore(0)
 
     def threads() -> int:
-        return sum(each.name.startswith("answers-") for each in {*threading.enumerate()} - there)
+        return sum(each.name.startswith("answers-") for each in {*threading.enumerate()} - existing)
 
     assert threads() == 1
 
@@ -150,26 +157,26 @@ def test_another_thread_stands_in_for_one_that_cannot_be_ended(clock: Clock) -> 
         begun.release()
         assert kernel.wait(LIMIT)
 
-    async def given_up() -> None:
-        """What the server's watcher does, when the time is over."""
-        asked = asyncio.ensure_future(pool.run(stuck))
+    async def time_out() -> None:
+        """Do what the server's watcher does after a timeout."""
+        task = asyncio.ensure_future(pool.run(stuck))
         await asyncio.to_thread(begun.acquire)
         clock.sleep(0.05)
         pool.look()
         await asyncio.sleep(0)
-        assert not asked.done()
+        assert not task.done()
         clock.sleep(2.0)
         pool.look()
         with pytest.raises(QueryTimeout, match=r"0.1 s"):
-            await asked
+            await task
 
-    async def asking() -> None:
+    async def run_all() -> None:
         for _ in range(3):
-            await given_up()
+            await time_out()
             assert await pool.run(lambda: 1) == 1
         assert pool.waiting == 0
-        for _ in range(2):  # four stand in at most, and then there is nobody
-            await given_up()
+        for _ in range(2):  # at most four replacements
+            await time_out()
         with pytest.raises(Full):
             await pool.run(lambda: 1)
         kernel.set()
@@ -177,11 +184,11 @@ def test_another_thread_stands_in_for_one_that_cannot_be_ended(clock: Clock) -> 
         assert await asyncio.gather(*(pool.run(lambda: 2) for _ in range(5))) == [2] * 5
         await asyncio.to_thread(wait_for, lambda: threads() == 1)
 
-    asyncio.run(asyncio.wait_for(asking(), LIMIT))
+    asyncio.run(asyncio.wait_for(run_all(), LIMIT))
     pool.close()
 
 
-def test_work_that_looks_at_the_clock_ends_by_itself(clock: Clock) -> None:
+def test_pool_work_stops_at_deadline(clock: Clock) -> None:
     pool = Pool(1, 10, 0.05)
 
     def work() -> Any:
@@ -189,21 +196,21 @@ def test_work_that_looks_at_the_clock_ends_by_itself(clock: Clock) -> None:
             check()
             clock.sleep(0.01)
 
-    async def asking() -> None:
+    async def run_all() -> None:
         with pytest.raises(QueryTimeout):
             await pool.run(work)
         assert await pool.run(lambda: 3) == 3
 
-    asyncio.run(asyncio.wait_for(asking(), LIMIT))
+    asyncio.run(asyncio.wait_for(run_all(), LIMIT))
     pool.close()
 
 
-def test_heavy_questions_are_answered_from_all_samples(folder: Path, serving: Serving) -> None:
-    """Fewer would not help, and each number of them would make its own PageRank."""
+def test_serving_uses_all_samples_for_heavy_queries(folder: Path, serving: Serving) -> None:
+    """Fewer samples would not help, and each number of samples would need its own PageRank."""
     service = serving(folder / "web.index").service
     service.adaptation.share = 0.3
-    with service.serving("related", {"node": ["red"]}) as asking:
-        assert asking.samples == 18
+    with service.serving("related", {"node": ["red"]}) as query:
+        assert query.samples == 18
     for values in ({"refine": True}, {"order": "pagerank"}, {"target_error": 0.1}):
-        with service.serving("related", {"node": ["red"], **values}) as asking:
-            assert asking.index is asking.held.index
+        with service.serving("related", {"node": ["red"], **values}) as query:
+            assert query.index is query.held.index

@@ -1,5 +1,5 @@
-"""A client in TypeScript, with types that are generated from the OpenAPI document, is checked by
-the compiler and gets the answers of the server.
+"""A TypeScript client with types generated from the OpenAPI document compiles, and gets the
+server's answers.
 """
 
 from __future__ import annotations
@@ -40,47 +40,47 @@ async function main(baseUrl: string) {
 }
 main(process.argv[2]);
 """
-COMPILED = "npx tsc --strict --target es2022 --lib es2022,dom --module nodenext"
+COMPILE = "npx tsc --strict --target es2022 --lib es2022,dom --module nodenext"
 
 
-def run(place: Path, *command: str) -> str:
-    """What a program prints; its errors are those of the test."""
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+def run(folder: Path, *command: str) -> str:
+    """What a program prints; its errors fail the test."""
+    completed = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert completed.returncode == 0, completed.stdout + completed.stderr
+    return completed.stdout
 
 
 @pytest.fixture(scope="module")
-def place(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the compiler, and the types of what the server answers."""
+def project(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the compiler and the types of the server's responses."""
     if not (npm := shutil.which("npm")):
         pytest.skip("npm is not installed")
-    made = tmp_path_factory.mktemp("typescript")
+    project = tmp_path_factory.mktemp("typescript")
     command = [npm, "install", "--silent", "--no-audit", "--no-fund", *PACKAGES]
-    if subprocess.run(command, cwd=made, capture_output=True, check=False).returncode:
+    if subprocess.run(command, cwd=project, capture_output=True, check=False).returncode:
         pytest.skip("npm cannot install from its registry")
-    (made / "openapi.json").write_bytes(server.get("/openapi.json").body)
-    run(made, "npx", "openapi-typescript", "openapi.json", "--output", "schema.d.ts")
-    return made
+    (project / "openapi.json").write_bytes(server.get("/openapi.json").body)
+    run(project, "npx", "openapi-typescript", "openapi.json", "--output", "schema.d.ts")
+    return project
 
 
-def test_typescript_client_is_typed_and_answers(place: Path, server: Server) -> None:
-    (place / "ask.ts").write_text(CLIENT)
-    (place / "package.json").write_text(json.dumps({"type": "module"}))
-    run(place, *COMPILED.split(), "ask.ts")
-    found = json.loads(run(place, "node", "ask.js", f"http://127.0.0.1:{server.port}"))
+def test_typescript_client_is_typed_and_answers(project: Path, server: Server) -> None:
+    (project / "ask.ts").write_text(CLIENT)
+    (project / "package.json").write_text(json.dumps({"type": "module"}))
+    run(project, *COMPILE.split(), "ask.ts")
+    printed = json.loads(run(project, "node", "ask.js", f"http://127.0.0.1:{server.port}"))
     related = server.ask("related", node="red", k=3).json
     first = related["hits"][0]
-    assert found["ranks"] == [1, 2, 3]
-    assert (found["first"], found["score"]) == (first["node"], first["score"])
-    assert found["similarity"] == server.ask("similarity", a="red", b=first["node"]).json["score"]
-    assert (found["title"], found["answers"]) == ("No node has this name", 1)
+    assert printed["ranks"] == [1, 2, 3]
+    assert (printed["first"], printed["score"]) == (first["node"], first["score"])
+    assert printed["similarity"] == server.ask("similarity", a="red", b=first["node"]).json["score"]
+    assert (printed["title"], printed["answers"]) == ("No node has this name", 1)
 
 
-def test_typescript_compiler_refuses_wrong_parameters(place: Path) -> None:
+def test_typescript_compiler_refuses_wrong_parameters(project: Path) -> None:
     wrong = CLIENT.replace("k: 3 }", 'k: "three" }', 1)
-    (place / "wrong.ts").write_text(wrong)
-    command = [*COMPILED.split(), "wrong.ts"]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert "Type 'string' is not assignable to type 'number'" in done.stdout
+    (project / "wrong.ts").write_text(wrong)
+    command = [*COMPILE.split(), "wrong.ts"]
+    completed = subprocess.run(command, cwd=project, capture_output=True, text=True, check=False)
+    assert completed.returncode != 0
+    assert "Type 'string' is not assignable to type 'number'" in completed.stdout

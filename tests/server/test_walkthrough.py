@@ -1,5 +1,5 @@
-"""A walk as people take it, at four widths and in both themes: search, open, why, expand, compare,
-share; no label lies on another, axe finds nothing, and no request takes half a second.
+"""A walk through the pages at four widths and in both themes: search, open, why, expand, compare,
+share. Labels do not overlap, axe finds no violations, and no request takes half a second.
 """
 
 from itertools import combinations
@@ -13,8 +13,8 @@ from tests.server.test_map import BOXES
 pytestmark = [pytest.mark.browser, pytest.mark.process]
 
 SLOWEST = 500
-"""Milliseconds of a request, at most."""
-TIMES = """() => ["resource", "navigation"].flatMap(kind => performance.getEntriesByType(kind))
+"""Maximum milliseconds of a request."""
+DURATIONS = """() => ["resource", "navigation"].flatMap(kind => performance.getEntriesByType(kind))
     .map(each => [each.name, each.responseEnd - each.requestStart])"""
 
 
@@ -28,10 +28,10 @@ ENDS = r"""() => [...document.querySelectorAll("#why .ribbons")].flatMap(ribbons
         });
     });
 })"""
-"""How far the ends of each ribbon are inside of the box of its row, above and below."""
+"""How far the ends of each ribbon are inside its row's box, above and below."""
 
 
-AGAIN = """async address => {
+REFETCH = """async address => {
     const begun = performance.now();
     await (await fetch(address)).text();
     return performance.now() - begun;
@@ -41,39 +41,37 @@ AGAIN = """async address => {
 @pytest.mark.parametrize(
     ("width", "scheme"), [(390, "dark"), (768, "light"), (1280, "dark"), (1920, "light")]
 )
-def test_walk(visit: Open, width: int, scheme: str) -> None:
+def test_pages_support_walkthrough(visit: Open, width: int, scheme: str) -> None:
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
     )
-    how: dict[str, Any] = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
-    there = visit(**how, bypass_csp=True, reduced_motion="reduce")
-    page = there.goto(index="near")
+    options: dict[str, Any] = {"viewport": {"width": width, "height": 900}, "color_scheme": scheme}
+    session = visit(**options, bypass_csp=True, reduced_motion="reduce")
+    page = session.goto(index="near")
 
-    def looks_well(thoroughly: bool = False) -> None:
-        assert not thoroughly or axe.Axe().run(page).response["violations"] == []
+    def check_page(with_axe: bool = False) -> None:
+        assert not with_axe or axe.Axe().run(page).response["violations"] == []
         boxes = page.evaluate(BOXES, "svg.map text:not(.rank)")
         for a, b in combinations(boxes, 2):
             assert min(min(a[2], b[2]) - max(a[0], b[0]), min(a[3], b[3]) - max(a[1], b[1])) <= 1
         assert page.evaluate("document.documentElement.scrollWidth") <= width
-        slow = [address for address, spent in page.evaluate(TIMES) if spent > SLOWEST]
-        for (
-            address
-        ) in slow:  # of a machine with other work: as fast as a like one, the best of four
-            assert min(page.evaluate(AGAIN, f"{address}&k={k}") for k in range(16, 20)) < SLOWEST
+        slow = [address for address, duration in page.evaluate(DURATIONS) if duration > SLOWEST]
+        for address in slow:  # on a busy machine: the best of four similar requests counts
+            assert min(page.evaluate(REFETCH, f"{address}&k={k}") for k in range(16, 20)) < SLOWEST
 
     page.wait_for_selector(".starts a")
-    looks_well(thoroughly=True)
+    check_page(with_axe=True)
     page.fill("#node", "topic 0 page 2")
     page.press("#node", "Enter")
-    there.until("topic 0 page 2")
-    looks_well()
+    session.wait_for_page("topic 0 page 2")
+    check_page()
     second = page.locator("tr[data-rank='2'] th a").first.inner_text()
     page.locator("tr[data-rank='2'] th a").first.click()  # open
-    there.until(second)
+    session.wait_for_page(second)
     page.locator("tr[data-rank='1'] a.ask").click()
     page.wait_for_selector("#why")
-    there.mapped()
-    looks_well(thoroughly=True)
+    session.wait_for_map()
+    check_page(with_axe=True)
     ends = page.evaluate(ENDS)
     assert len(ends) >= 4
     assert all(above >= -1 and below >= -1 and abs(above - below) <= 1 for above, below in ends)
@@ -81,14 +79,14 @@ def test_walk(visit: Open, width: int, scheme: str) -> None:
         page.get_by_role("link", name="Map", exact=True).click()
     page.locator("svg.map a[data-rank='1'] circle").dblclick()  # expand
     page.wait_for_selector("svg.map a.more")
-    looks_well()
+    check_page()
     address = page.url
     page.evaluate("document.querySelectorAll('details').forEach(each => each.open = true)")
     page.get_by_role("link", name="Compare", exact=True).click()
     page.wait_for_selector(".compare")
-    looks_well(thoroughly=True)
-    other = visit(**how, bypass_csp=True)  # who was sent the address
-    other.page.goto(address)
-    other.mapped()
-    assert other.asked == second
-    assert other.page.locator("#why").is_visible()
+    check_page(with_axe=True)
+    recipient = visit(**options, bypass_csp=True)  # opens the shared address
+    recipient.page.goto(address)
+    recipient.wait_for_map()
+    assert recipient.heading == second
+    assert recipient.page.locator("#why").is_visible()

@@ -1,4 +1,4 @@
-"""What an enemy does to a store: another manifest, or another file, with checksums that fit."""
+"""Hostile changes to a store: another manifest or file, with valid checksums."""
 
 import json
 from collections.abc import Callable
@@ -10,7 +10,7 @@ import xxhash
 
 
 def rewrite(store: Path, change: Callable[[dict[str, Any]], object]) -> None:
-    """Let ``change`` work on the manifest, and sign the result."""
+    """Apply ``change`` to the manifest, and update its checksum."""
     path = store / "manifest.json"
     value = json.loads(path.read_bytes())
     del value["checksum"]
@@ -21,19 +21,19 @@ def rewrite(store: Path, change: Callable[[dict[str, Any]], object]) -> None:
 
 
 def change_facts(store: Path, *keys: str | int, to: Any) -> None:
-    """Put ``to`` in the place of one fact: ``change_facts(path, "parts", 0, "label", to="x")``."""
+    """Replace one fact: ``change_facts(path, "parts", 0, "label", to="x")``."""
 
     def change(value: dict[str, Any]) -> None:
-        at: Any = value["facts"]
+        facts: Any = value["facts"]
         for key in keys[:-1]:
-            at = at[key]
-        at[keys[-1]] = to
+            facts = facts[key]
+        facts[keys[-1]] = to
 
     rewrite(store, change)
 
 
 def change_file(store: Path, name: str, array: np.ndarray[Any, Any]) -> None:
-    """Another array in the place of a file, or beside the others."""
+    """Replace or add a file that holds ``array``."""
     content = np.ascontiguousarray(array).tobytes()
     (store / name).write_bytes(content)
     entry = {
@@ -45,38 +45,18 @@ def change_file(store: Path, name: str, array: np.ndarray[Any, Any]) -> None:
 
 
 class Killed(BaseException):
-    """Stands for the end of the process."""
+    """Simulates the end of the process."""
 
 
 class KilledAt:
-    """A function that ends the process when it is called the ``nth`` time, and counts its calls."""
+    """A function that raises ``Killed`` at its ``nth`` call, and counts its calls."""
 
     def __init__(self, real: Callable[..., Any], nth: int) -> None:
         self._real, self._nth, self.calls = real, nth, 0
 
     def __call__(self, *arguments: Any) -> Any:
-        """As the real one does it."""
+        """Call the real function."""
         self.calls += 1
         if self.calls == self._nth:
             raise Killed
         return self._real(*arguments)
-
-
-KILLED_AT = """
-import os, signal, sys
-from cocite.cli.main import main
-from cocite.storage import disk
-
-left, real = int(sys.argv[1]), disk.sync_file
-
-def sync_file(file):
-    global left
-    left -= 1
-    if not left:
-        os.kill(os.getpid(), signal.SIGKILL)
-    real(file)
-
-disk.sync_file = sync_file
-sys.exit(main(sys.argv[2:]))
-"""
-"""The program, which is killed when it has so many files written."""

@@ -1,4 +1,4 @@
-"""Files written beside their place: through no link, into nobody's file, whole or not at all."""
+"""Output files: written through no link, into no other file, and completely or not at all."""
 
 import os
 import stat
@@ -28,7 +28,9 @@ def write(path: Path, content: bytes = b"new") -> None:
         disk.write(file, content)
 
 
-def test_file_has_its_name_when_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_staged_file_gets_name_when_complete(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     log = []
     for call in ("sync_file", "rename", "sync_directory"):
         real = getattr(disk, call)
@@ -49,7 +51,7 @@ def test_file_has_its_name_when_whole(tmp_path: Path, monkeypatch: pytest.Monkey
     assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
 
 
-def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
+def test_staged_file_error_keeps_old_file(tmp_path: Path) -> None:
     write(tmp_path / "x", b"old")
 
     def fail() -> None:
@@ -62,8 +64,10 @@ def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
     assert ((tmp_path / "x").read_bytes(), names(tmp_path)) == (b"old", ["x"])
 
 
-def test_taken_name_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody can foresee the name; if somebody could, it were an error."""
+def test_staged_file_never_writes_taken_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The name is unpredictable; if it were known, writing would fail."""
     monkeypatch.setattr("os.urandom", bytes)
     (tmp_path / "victim").write_text("mine")
     for name in ("link", "hard", "file"):
@@ -80,25 +84,25 @@ def test_taken_name_is_never_written(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("name", ["x" * 255, "é" * 127, "\udcff.csv"])
-def test_a_long_or_strange_name_has_one_beside_it(tmp_path: Path, name: str) -> None:
+def test_staged_file_accepts_long_or_undecodable_name(tmp_path: Path, name: str) -> None:
     write(tmp_path / name)
     assert names(tmp_path) == [name]
 
 
-def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
+def test_check_file_refuses_nonregular_files(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     (tmp_path / "victim").write_text("mine")
     (tmp_path / "link").symlink_to("victim")
     (tmp_path / "dangling").symlink_to("nowhere")
     os.mkfifo(tmp_path / "pipe")
     for overwrite in (False, True):
-        for name, words in (
+        for name, message in (
             ("folder", "is a directory"),
             ("link", "is a symbolic link to victim"),
             ("dangling", "is a symbolic link to nowhere"),
             ("pipe", "is not a regular file"),
         ):
-            with pytest.raises(OutputExists, match=words):
+            with pytest.raises(OutputExists, match=message):
                 check_file(tmp_path / name, overwrite)
     with pytest.raises(OutputExists, match="pass --overwrite"):
         check_file(tmp_path / "victim", False)
@@ -106,26 +110,26 @@ def test_what_is_no_plain_file_is_refused(tmp_path: Path) -> None:
     assert check_file(tmp_path / "victim" / "x", False).name == "x"
 
 
-# -- in a draft ------------------------------------------------------------------------
+# -- drafts ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("plant", ["symbolic", "hard"])
-def test_a_draft_writes_through_no_link_that_it_finds(tmp_path: Path, plant: str) -> None:
+@pytest.mark.parametrize("kind", ["symbolic", "hard"])
+def test_staging_follows_no_planted_link(tmp_path: Path, kind: str) -> None:
     (tmp_path / "victim").write_text("mine")
-    put: Callable[[Path], None] = {
+    plant: Callable[[Path], None] = {
         "symbolic": lambda path: path.symlink_to(tmp_path / "victim"),
         "hard": lambda path: os.link(tmp_path / "victim", path),
-    }[plant]
+    }[kind]
     with Staging(tmp_path / "s", "graph", resumable=True) as draft:
-        put(draft.path / "array")
+        plant(draft.path / "array")
         with ArrayWriter(draft.path / "array", np.uint8) as writer:
             writer.write(np.ones(3, np.uint8))
-        put(draft.path / "plan.json")
+        plant(draft.path / "plan.json")
         draft.goes_on({"a": 1}, "build", restart=True)
     assert (tmp_path / "victim").read_text() == "mine"
 
 
-def test_a_draft_with_a_link_for_its_mark_is_not_ours(tmp_path: Path) -> None:
+def test_staging_refuses_symlinked_mark(tmp_path: Path) -> None:
     (tmp_path / "victim").write_text("mine")
     (tmp_path / "s.building").mkdir()
     (tmp_path / "s.building" / ".cocite-draft").symlink_to(tmp_path / "victim")
@@ -139,7 +143,7 @@ def test_a_draft_with_a_link_for_its_mark_is_not_ours(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["pieces", "pieces.log"])
-def test_a_journal_is_no_link(tmp_path: Path, name: str) -> None:
+def test_journal_refuses_symlink(tmp_path: Path, name: str) -> None:
     (tmp_path / "victim").write_text("mine")
     (tmp_path / name).symlink_to("victim")
     with pytest.raises(StoreError, match="cannot be written"):
@@ -147,16 +151,16 @@ def test_a_journal_is_no_link(tmp_path: Path, name: str) -> None:
     assert (tmp_path / "victim").read_text() == "mine"
 
 
-def test_what_a_killed_run_was_writing_is_gone_when_the_next_goes_on(tmp_path: Path) -> None:
-    left = tmp_path / "s.building"
-    left.mkdir()
+def test_staging_resume_removes_partial_files(tmp_path: Path) -> None:
+    draft = tmp_path / "s.building"
+    draft.mkdir()
     for name in (".cocite-draft", ".in.samples-000000.0123456789abcdef.new", "in.samples-000000"):
-        (left / name).touch()
+        (draft / name).touch()
     with Staging(tmp_path / "s", "graph", resumable=True):
-        assert names(left) == [".cocite-draft", "in.samples-000000"]
+        assert names(draft) == [".cocite-draft", "in.samples-000000"]
 
 
-# -- everything that writes a file -----------------------------------------------------
+# -- all outputs -----------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -176,17 +180,17 @@ OUTPUTS = {
 }
 
 
-def run(verb: str, graph: Graph, folder: Path, output: Path, *more: str) -> int:
+def run(verb: str, graph: Graph, folder: Path, output: Path, *options: str) -> int:
     index, labels = folder / "x", folder / "labels.tsv"
     if not index.exists():
         cocite.build(graph, index, samples=4, measure="psimrank")
         labels.write_text("".join(f"{node}\ttopic\n" for node in "abcd"))
-    places = {"g": graph.path, "x": index, "l": labels, "w": folder / "w", "o": output}
-    return main([*verb.format(**places).split(), *more])
+    paths = {"g": graph.path, "x": index, "l": labels, "w": folder / "w", "o": output}
+    return main([*verb.format(**paths).split(), *options])
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_no_output_is_written_through_a_link_beside_it(
+def test_outputs_follow_no_adjacent_link(
     graph: Graph, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     victim = tmp_path / "victim"
@@ -202,20 +206,20 @@ def test_no_output_is_written_through_a_link_beside_it(
     assert run(OUTPUTS[name], graph, tmp_path, output) == 0, capsys.readouterr().err
     assert victim.read_text() == "mine"
     assert output.stat().st_size > 0
-    left = {f"{companion}.new" for companion in companions}
-    left |= {f"{name}.building"} if name == "topics.tsv" else set()
-    assert set(names(output.parent)) == {*companions, *left}
+    planted = {f"{companion}.new" for companion in companions}
+    planted |= {f"{name}.building"} if name == "topics.tsv" else set()
+    assert set(names(output.parent)) == {*companions, *planted}
     assert all(stat.S_ISLNK((output.parent / f"{c}.new").lstat().st_mode) for c in companions)
 
 
 @pytest.mark.parametrize("name", OUTPUTS)
-def test_no_output_is_a_link(
+def test_outputs_refuse_symlink(
     graph: Graph, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     victim, output = tmp_path / f"victim{Path(name).suffix}", tmp_path / name
     victim.write_text("mine")
     output.symlink_to(victim)
-    for more in ((), ("--overwrite",)):
-        assert run(OUTPUTS[name], graph, tmp_path, output, *more) == 1
+    for options in ((), ("--overwrite",)):
+        assert run(OUTPUTS[name], graph, tmp_path, output, *options) == 1
         assert "is a symbolic link to" in capsys.readouterr().err
     assert (victim.read_text(), output.is_symlink()) == ("mine", True)

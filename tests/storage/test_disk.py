@@ -1,6 +1,4 @@
-"""Every call that changes a disk is in ``storage/disk.py``: a test that stands there misses
-none.
-"""
+"""All calls that change a disk are in ``storage/disk.py``: a test that patches it misses none."""
 
 import ast
 from collections.abc import Iterator
@@ -11,17 +9,17 @@ import cocite
 SOURCE = Path(cocite.__file__).parent
 DISK = "storage/disk.py"
 
-OF_OS = {
+OS_CALLS = {
     *("fdatasync", "fsync", "ftruncate", "link", "makedirs", "mkdir", "mkfifo", "mknod", "pwrite"),
     *("pwritev", "remove", "removedirs", "rename", "renames", "replace", "rmdir", "symlink"),
     *("sync", "truncate", "unlink", "write", "writev"),
 }
-OF_SHUTIL = {"copy", "copy2", "copyfile", "copytree", "move", "rmtree"}
-OF_PATHS = {
+SHUTIL_CALLS = {"copy", "copy2", "copyfile", "copytree", "move", "rmtree"}
+PATH_METHODS = {
     *("hardlink_to", "mkdir", "rmdir", "symlink_to", "touch", "unlink", "write_bytes"),
     "write_text",
 }
-OF_TEMPFILE = {"NamedTemporaryFile", "mkdtemp", "mkstemp"}
+TEMPFILE_CALLS = {"NamedTemporaryFile", "mkdtemp", "mkstemp"}
 ALLOWED = {
     "__main__.py": "standard error",
     "io/remote.py": "copies of graphs, fetched anew when lost; and outputs on their way to a URL",
@@ -33,10 +31,10 @@ ALLOWED = {
     "storage/user_cache.py": "the directory of the cache, which holds no store",
     "storage/spool.py": "files without a name, and a directory whose name tempfile finds",
 }
-"""Files that change something else -> what."""
+"""Files with other changes -> what they change."""
 
 
-def test_no_other_file_changes_a_disk() -> None:
+def test_disk_module_makes_all_write_calls() -> None:
     found: dict[str, list[str]] = {}
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()
@@ -48,7 +46,7 @@ def test_no_other_file_changes_a_disk() -> None:
     assert sorted(found) == sorted(ALLOWED)
 
 
-def test_the_source_is_read_rightly() -> None:
+def test_changes_finds_write_calls() -> None:
     found = list(changes(ast.parse("import os\nos.rename(a, b)\nPath(a).mkdir()\na.replace(b, c)")))
     assert found == ["2: os.rename", "3: .mkdir"]
     opened = "open(p, 'wb')\nopen(p)\np.open('r+b')\nopen(p, mode='x')\nos.open(p, os.O_RDWR)"
@@ -72,25 +70,25 @@ def _name_of(call: ast.Call) -> str | None:
         return "open" if func.id == "open" and _writes(call, 1) else None
     if not isinstance(func, ast.Attribute):
         return None
-    room = func.value.id if isinstance(func.value, ast.Name) else ""
-    if room == "os":
+    base = func.value.id if isinstance(func.value, ast.Name) else ""
+    if base == "os":
         if func.attr == "open":
             flags = {n.attr for n in ast.walk(call) if isinstance(n, ast.Attribute)}
             return "os.open" if flags & {"O_CREAT", "O_RDWR", "O_WRONLY", "O_TRUNC"} else None
-        return f"os.{func.attr}" if func.attr in OF_OS else None
-    if room == "shutil":
-        return f"shutil.{func.attr}" if func.attr in OF_SHUTIL else None
-    if room == "tempfile":
-        return f"tempfile.{func.attr}" if func.attr in OF_TEMPFILE else None
-    if room == "disk":
+        return f"os.{func.attr}" if func.attr in OS_CALLS else None
+    if base == "shutil":
+        return f"shutil.{func.attr}" if func.attr in SHUTIL_CALLS else None
+    if base == "tempfile":
+        return f"tempfile.{func.attr}" if func.attr in TEMPFILE_CALLS else None
+    if base == "disk":
         return None
-    if func.attr == "open" and room not in {"Graph", "Store", "StoredIndex", "Image", "webbrowser"}:
+    if func.attr == "open" and base not in {"Graph", "Store", "StoredIndex", "Image", "webbrowser"}:
         return ".open" if _writes(call, 0) else None
-    return f".{func.attr}" if func.attr in OF_PATHS else None
+    return f".{func.attr}" if func.attr in PATH_METHODS else None
 
 
-def _writes(call: ast.Call, place: int) -> bool:
-    """Whether a file is opened to be written, by its mode."""
-    modes = [k.value for k in call.keywords if k.arg == "mode"] + call.args[place : place + 1]
-    told = [m.value for m in modes if isinstance(m, ast.Constant) and isinstance(m.value, str)]
-    return any(set(mode) & set("wax+") and len(mode) <= 3 for mode in told)
+def _writes(call: ast.Call, position: int) -> bool:
+    """Whether the mode of the call opens a file for writing."""
+    modes = [k.value for k in call.keywords if k.arg == "mode"] + call.args[position : position + 1]
+    literals = [m.value for m in modes if isinstance(m, ast.Constant) and isinstance(m.value, str)]
+    return any(set(mode) & set("wax+") and len(mode) <= 3 for mode in literals)

@@ -1,4 +1,4 @@
-"""Publication: at any fault the old store or the new one is there, and whole."""
+"""``Staging``: after any fault, the old store or the new one is there, and complete."""
 
 import ctypes
 import errno
@@ -27,15 +27,15 @@ CALLS = ["write", "sync_file", "sync_directory", "rename", "exchange"]
 
 
 class Fault(Exception):
-    """What a test throws in the way."""
+    """A fault that a test injects."""
 
 
 def names(directory: Path) -> list[str]:
     return sorted(path.name for path in directory.iterdir())
 
 
-def fails_after(work: Callable[[Path], object], staging: Staging) -> None:
-    """A run that ends with a fault after some work in its draft."""
+def fail_after(work: Callable[[Path], object], staging: Staging) -> None:
+    """Run ``work`` in a draft, then end with a fault."""
 
     def run() -> None:
         with staging as draft:
@@ -46,7 +46,7 @@ def fails_after(work: Callable[[Path], object], staging: Staging) -> None:
         run()
 
 
-def test_manifest_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_staging_writes_manifest_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log: list[str] = []
 
     def recorded(call: str) -> Callable[..., Any]:
@@ -63,7 +63,7 @@ def test_manifest_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(disk, call, recorded(call))
     make(tmp_path / "s")
     assert log == [
-        "sync_directory s.building",  # the mark is there before all else
+        "sync_directory s.building",  # the mark comes first
         "sync_file bytes",
         "sync_file pairs",
         "sync_file none",
@@ -75,14 +75,14 @@ def test_manifest_is_written_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ]
     log.clear()
     make(tmp_path / "s", overwrite=True)
-    told = ["exchange s", f"sync_directory {tmp_path.name}", *2 * ["sync_directory s.building"]]
-    assert log[-4:] == told  # the old one is gone before its manifest is, and that before its mark
+    expected = ["exchange s", f"sync_directory {tmp_path.name}", *2 * ["sync_directory s.building"]]
+    assert log[-4:] == expected  # the old store goes before its manifest, and that before its mark
     assert names(tmp_path) == ["s"]
 
 
 @pytest.mark.parametrize("call", CALLS)
 @pytest.mark.parametrize("old", [False, True])
-def test_a_fault_at_any_call_leaves_the_old_or_the_new(
+def test_ingest_fault_leaves_old_or_new_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, old: bool
 ) -> None:
     (tmp_path / "old.tsv").write_text("a\tb\n")
@@ -110,7 +110,7 @@ def test_a_fault_at_any_call_leaves_the_old_or_the_new(
                 done = True
             except Fault:
                 done = False
-        if call != "sync_directory":  # by which it is removed, too
+        if call != "sync_directory":  # cleanup needs it, too
             assert not (tmp_path / "g.building").exists()
         found = sorted(links(Graph.open(output))) if output.exists() else None
         assert found in (before, sorted(after))
@@ -121,40 +121,42 @@ def test_a_fault_at_any_call_leaves_the_old_or_the_new(
             assert found == sorted(after)
             break
         if found == sorted(after):
-            assert call == "sync_directory"  # after the new name stood
+            assert call == "sync_directory"  # after the rename
             break
     assert done or call == "sync_directory"
 
 
-def test_swap_without_syscall_renames(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_staging_renames_without_exchange_syscall(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make(tmp_path / "s", value=1)
     make(tmp_path / "s.old", value=7)
     monkeypatch.setattr(ctypes, "CDLL", lambda *args, **options: object())
     assert make(tmp_path / "s", value=2, overwrite=True).facts == {"é": 2}
-    assert Store.open(tmp_path / "s.old", "graph").facts == {"é": 7}  # a neighbor's
+    assert Store.open(tmp_path / "s.old", "graph").facts == {"é": 7}  # an unrelated store
     assert names(tmp_path) == ["s", "s.old"]
 
 
-def test_an_opened_store_outlives_its_replacement(tmp_path: Path) -> None:
+def test_store_outlives_replacement(tmp_path: Path) -> None:
     array = make(tmp_path / "s", value=1).array("bytes")
     make(tmp_path / "s", value=2, overwrite=True)
     assert array[0] == 1
     assert Store.open(tmp_path / "s", "graph").array("bytes")[0] == 2
 
 
-def test_the_old_store_is_readable_until_the_new_one_is_published(tmp_path: Path) -> None:
+def test_staging_keeps_old_store_until_publish(tmp_path: Path) -> None:
     make(tmp_path / "s", value=1)
 
     def write(draft: Path) -> None:
         (draft / "bytes").write_bytes(b"x")
         assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
 
-    fails_after(write, Staging(tmp_path / "s", "graph", overwrite=True))
+    fail_after(write, Staging(tmp_path / "s", "graph", overwrite=True))
     assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
     assert names(tmp_path) == ["s"]
 
 
-def test_an_output_that_exists_is_kept(tmp_path: Path) -> None:
+def test_staging_refuses_existing_output(tmp_path: Path) -> None:
     make(tmp_path / "s", value=1)
     with pytest.raises(OutputExists) as caught:
         make(tmp_path / "s", value=2)
@@ -165,7 +167,7 @@ def test_an_output_that_exists_is_kept(tmp_path: Path) -> None:
     assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
 
 
-def test_only_stores_are_overwritten(tmp_path: Path) -> None:
+def test_staging_overwrites_only_stores(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "letter").touch()
     (tmp_path / "file").touch()
@@ -179,14 +181,14 @@ def test_only_stores_are_overwritten(tmp_path: Path) -> None:
         )
     assert names(tmp_path) == ["dangling", "file", "home"]
     assert names(tmp_path / "home") == ["letter"]
-    # An index built onto its own graph would take the graph away.
+    # An index built over its own graph would remove the graph.
     make(tmp_path / "s", value=1)
     with pytest.raises(NotAStore, match="is not a stored index"):
         Staging(tmp_path / "s", "index", overwrite=True)
     assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
 
 
-def test_overwriting_a_link_replaces_the_link_and_keeps_its_target(tmp_path: Path) -> None:
+def test_staging_overwrite_replaces_link_not_target(tmp_path: Path) -> None:
     make(tmp_path / "v1", value=1)
     (tmp_path / "now").symlink_to("v1")
     assert make(tmp_path / "now", value=2, overwrite=True).facts == {"é": 2}
@@ -195,12 +197,12 @@ def test_overwriting_a_link_replaces_the_link_and_keeps_its_target(tmp_path: Pat
 
 
 @pytest.mark.parametrize("output", ["", ".", "/"])
-def test_an_output_needs_a_name(output: str) -> None:
+def test_staging_refuses_unnamed_output(output: str) -> None:
     with pytest.raises(UsageError, match=r"it must be the path of a new directory"):
         Staging(output, "graph")
 
 
-def test_an_output_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+def test_staging_reports_uncreatable_output(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     (tmp_path / "taken.building").touch()
     (tmp_path / "home").mkdir()
@@ -212,7 +214,7 @@ def test_an_output_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     assert names(tmp_path / "home") == ["letter"]
 
 
-def test_a_second_builder_is_refused(tmp_path: Path) -> None:
+def test_staging_refuses_second_builder(tmp_path: Path) -> None:
     with Staging(tmp_path / "s", "graph") as first:
         (first.path / "half").touch()
         with pytest.raises(Busy) as caught:
@@ -225,12 +227,12 @@ def test_a_second_builder_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("resumable", [False, True])
-def test_what_a_killed_run_left_is_taken_over(tmp_path: Path, resumable: bool) -> None:
-    left = tmp_path / "s.building"
-    (left / "work").mkdir(parents=True)
-    (left / "work" / "file").touch()
-    (left / "link").symlink_to(tmp_path)
-    (left / ".cocite-draft").touch()
+def test_staging_takes_over_killed_draft(tmp_path: Path, resumable: bool) -> None:
+    path = tmp_path / "s.building"
+    (path / "work").mkdir(parents=True)
+    (path / "work" / "file").touch()
+    (path / "link").symlink_to(tmp_path)
+    (path / ".cocite-draft").touch()
     with Staging(tmp_path / "s", "graph", resumable=resumable) as draft:
         mark = [".cocite-draft"]
         assert names(draft.path) == ([*mark, "link", "work"] if resumable else mark)
@@ -239,16 +241,16 @@ def test_what_a_killed_run_left_is_taken_over(tmp_path: Path, resumable: bool) -
     assert names(tmp_path / "s") == ["manifest.json"]
 
 
-def test_a_resumable_draft_stays_if_there_is_something_in_it(tmp_path: Path) -> None:
-    fails_after(lambda draft: None, Staging(tmp_path / "s", "graph", resumable=True))
+def test_staging_keeps_nonempty_resumable_draft(tmp_path: Path) -> None:
+    fail_after(lambda draft: None, Staging(tmp_path / "s", "graph", resumable=True))
     assert names(tmp_path) == []
     half = Staging(tmp_path / "s", "graph", resumable=True)
-    fails_after(lambda draft: (draft / "half").touch(), half)
+    fail_after(lambda draft: (draft / "half").touch(), half)
     assert names(tmp_path) == ["s.building"]
 
 
-class Full(io.RawIOBase):
-    """A file that takes a few bytes at a time, then none."""
+class FullFile(io.RawIOBase):
+    """A file that takes a few bytes at a time, until it is full."""
 
     def __init__(self, path: Path, fit: int, fault: int) -> None:
         self.name, self.fit, self.fault = str(path), fit, fault
@@ -266,17 +268,19 @@ class Full(io.RawIOBase):
         return len(taken)
 
 
-def test_a_file_that_takes_a_part_gets_the_rest(tmp_path: Path) -> None:
-    file: Any = Full(tmp_path / "x", 100, errno.ENOSPC)
+def test_disk_write_completes_short_writes(tmp_path: Path) -> None:
+    file: Any = FullFile(tmp_path / "x", 100, errno.ENOSPC)
     disk.write(file, b"0123456789")
     assert file.data == b"0123456789"
 
 
 @pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EDQUOT, errno.EFBIG])
-def test_full_disk_free_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int) -> None:
+def test_disk_write_reports_free_bytes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int
+) -> None:
     usage = type("usage", (), {"free": 4_200_000})
     monkeypatch.setattr(shutil, "disk_usage", lambda path: usage)
-    file: Any = Full(tmp_path / "x", 5, fault)
+    file: Any = FullFile(tmp_path / "x", 5, fault)
     with pytest.raises(ResourceError) as caught:
         disk.write(file, bytes(2000))
     assert str(caught.value) == (
@@ -285,13 +289,13 @@ def test_full_disk_free_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, f
     )
 
 
-def test_another_fault_of_the_disk_is_not_called_full(tmp_path: Path) -> None:
-    file: Any = Full(tmp_path / "x", 0, errno.EIO)
+def test_disk_write_passes_other_errors(tmp_path: Path) -> None:
+    file: Any = FullFile(tmp_path / "x", 0, errno.EIO)
     with pytest.raises(OSError, match="Input/output error"):
         disk.write(file, b"x")
 
 
-def test_an_array_on_a_full_device_is_an_error() -> None:
+def test_array_writer_reports_full_device() -> None:
     def write() -> None:
         with Path("/dev/full").open("wb", buffering=0) as file, ArrayWriter(file, np.uint8) as out:
             out.write(np.zeros(10, np.uint8))
@@ -300,7 +304,7 @@ def test_an_array_on_a_full_device_is_an_error() -> None:
         write()
 
 
-def test_a_draft_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+def test_staging_keeps_foreign_draft(tmp_path: Path) -> None:
     (tmp_path / "s.building").mkdir()
     (tmp_path / "s.building" / "thesis").touch()
     with pytest.raises(StoreError, match=r"exists, but is not an unfinished build: .*thesis"):
@@ -308,7 +312,7 @@ def test_a_draft_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     assert names(tmp_path / "s.building") == ["thesis"]
 
 
-def test_what_came_to_be_during_the_build_is_left_alone(tmp_path: Path) -> None:
+def test_staging_keeps_output_created_during_build(tmp_path: Path) -> None:
     with Staging(tmp_path / "s", "graph", resumable=True) as draft:
         (tmp_path / "s").mkdir()
         (tmp_path / "s" / "thesis").touch()
@@ -317,8 +321,8 @@ def test_what_came_to_be_during_the_build_is_left_alone(tmp_path: Path) -> None:
     assert names(tmp_path / "s") == ["thesis"]
 
 
-def test_an_old_builder_does_not_remove_the_draft_of_the_next(tmp_path: Path) -> None:
-    """The second begins while the first has published and not ended yet."""
+def test_staging_exit_keeps_next_draft(tmp_path: Path) -> None:
+    """The second starts after the first has published, but before it exits."""
     for overwrite in (False, True):
         with Staging(tmp_path / "s", "graph", overwrite=overwrite) as first:
             first.publish(Manifest("graph", {"n": 1}))
@@ -327,20 +331,20 @@ def test_an_old_builder_does_not_remove_the_draft_of_the_next(tmp_path: Path) ->
                 first.__exit__(None, None, None)
                 assert (second.path / "half").exists()
                 second.publish(Manifest("graph", {"n": 2}))
-            first._lock = os.open(tmp_path, os.O_RDONLY)  # ended already: something to close
+            first._lock = os.open(tmp_path, os.O_RDONLY)  # already exited: needs a file to close
         assert Store.open(tmp_path / "s", "graph").facts == {"n": 2}
 
 
-def test_what_is_opened_is_one_generation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store is exchanged after its manifest was read and before its files are."""
+def test_store_open_reads_one_generation(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store is replaced after its manifest is read, before its files are."""
     make(tmp_path / "s", value=1)
     real = map_array
-    exchanged = False
+    replaced = False
 
     def late(path: Path, entry: Entry) -> Any:
-        nonlocal exchanged
-        if not exchanged:
-            exchanged = True
+        nonlocal replaced
+        if not replaced:
+            replaced = True
             make(tmp_path / "s", value=2, overwrite=True)
         return real(path, entry)
 

@@ -1,4 +1,4 @@
-"""What processes that were killed leave behind: the next run goes on with it or removes it."""
+"""What killed processes leave behind: the next run resumes it or removes it."""
 
 import json
 import os
@@ -26,36 +26,38 @@ KILLS = {name: index for index, name in enumerate(OPERATIONS)}
 
 @pytest.mark.torture
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_kill_at_any_point_leaves_old_or_new_and_repeats(tmp_path: Path, name: str) -> None:
-    """Every 29th point here, from another one on for each; all by ``python -m tests.torture``."""
-    told = prepared(OPERATIONS[name], tmp_path)
-    row = kill_at_points(told, tmp_path / "killed", 29, 1 + 3 * KILLS[name] % 11)
+def test_operations_survive_kill_at_any_point(tmp_path: Path, name: str) -> None:
+    """Every 29th point, each from a different one; ``python -m tests.torture`` does all."""
+    operation = prepared(OPERATIONS[name], tmp_path)
+    row = kill_at_points(operation, tmp_path / "killed", 29, 1 + 3 * KILLS[name] % 11)
     assert row.injected >= 1
     assert row.lost == []
 
 
-def killed(work: Callable[[], object], where: Callable[[str], bool], call: str = "rename") -> None:
-    """End a process when it is going to give a file a name, or has given it one that was free."""
+def kill_at_call(
+    work: Callable[[], object], matches: Callable[[str], bool], call: str = "rename"
+) -> None:
+    """End a process before or after it renames a file, or after ``call`` gives it its name."""
 
-    def stopped() -> int:
+    def run() -> int:
         real = getattr(disk, call)
 
         def rename(source: Path, target: Path) -> None:
-            if call == "rename" and where(target.name):
+            if call == "rename" and matches(target.name):
                 os._exit(KILLED)
             real(source, target)
-            if where(target.name):
+            if matches(target.name):
                 os._exit(KILLED)
 
         setattr(disk, call, rename)
         work()
         return 0
 
-    assert run_apart(stopped) == KILLED
+    assert run_apart(run) == KILLED
 
 
 @pytest.mark.process
-def test_a_file_that_was_being_written_goes_when_the_next_is_made(tmp_path: Path) -> None:
+def test_staged_file_removes_files_of_killed_run(tmp_path: Path) -> None:
     output = tmp_path / "r.csv"
 
     def write() -> None:
@@ -63,12 +65,12 @@ def test_a_file_that_was_being_written_goes_when_the_next_is_made(tmp_path: Path
             disk.write(file, b"new")
 
     for _ in range(3):
-        killed(write, lambda name: name == "r.csv")
+        kill_at_call(write, lambda name: name == "r.csv")
     assert len(names(tmp_path)) == 3
     with staged_file(output):
         own = {name for name in names(tmp_path) if name.endswith(".new")}
         check_file(output, False)
-        assert len(names(tmp_path)) == 1  # who still writes keeps what is written
+        assert len(names(tmp_path)) == 1  # a running writer keeps its file
         assert set(names(tmp_path)) < own
     assert names(tmp_path) == ["r.csv"]
     for name in (".r.csv.new", ".r.csv.0123.new", ".x.csv.0123456789abcdef.new"):
@@ -76,24 +78,24 @@ def test_a_file_that_was_being_written_goes_when_the_next_is_made(tmp_path: Path
     (tmp_path / ".r.csv.0123456789abcdef.new").symlink_to("r.csv")
     before = names(tmp_path)
     check_file(output, True)
-    assert names(tmp_path) == before  # somebody else's
+    assert names(tmp_path) == before  # foreign files stay
 
 
 @pytest.mark.process
-def test_no_draft_of_nothing_stands_in_the_way(make_graph: MakeGraph, tmp_path: Path) -> None:
-    """Killed behind its plan, and before its first sample."""
+def test_build_discards_draft_without_samples(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """Killed after its plan, before its first sample."""
     graph = make_graph(EDGES)
 
     def build(samples: int) -> object:
         return cocite.build(graph, tmp_path / "x", measure="psimrank", samples=samples)
 
-    killed(lambda: build(4), lambda name: "samples" in name)
+    kill_at_call(lambda: build(4), lambda name: "samples" in name)
     assert "plan.json" in names(tmp_path / "x.building")
     build(8)
     assert "x.building" not in names(tmp_path)
 
 
-def test_an_index_that_has_no_room_leaves_nothing(
+def test_index_without_space_leaves_nothing(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
     graph = make_graph(EDGES)
@@ -104,12 +106,12 @@ def test_an_index_that_has_no_room_leaves_nothing(
 
 
 @pytest.mark.process
-def test_a_graph_that_is_published_holds_no_scratch(tmp_path: Path) -> None:
-    """Killed right behind the rename, too."""
+def test_ingest_publishes_no_scratch(tmp_path: Path) -> None:
+    """Even if it is killed right after the rename."""
     (tmp_path / "l.tsv").write_text("a\tb\nb\tc\n")
-    cocite.ingest(tmp_path / "l.tsv", tmp_path / "h")  # all is imported before there are forks
+    cocite.ingest(tmp_path / "l.tsv", tmp_path / "h")  # import everything before the fork
     ingest = lambda: cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")  # noqa: E731
-    killed(ingest, lambda name: name == "g", "rename_new")
+    kill_at_call(ingest, lambda name: name == "g", "rename_new")
     assert set(names(tmp_path / "g")) - {".cocite-draft"} == {
         "manifest.json",
         *Graph.open(tmp_path / "g").store.manifest.files,
@@ -117,7 +119,7 @@ def test_a_graph_that_is_published_holds_no_scratch(tmp_path: Path) -> None:
     assert VerifyDocument.of(tmp_path / "g").surplus == []
 
 
-def test_verify_names_strangers(make_graph: MakeGraph, shell: Shell) -> None:
+def test_verify_names_foreign_files(make_graph: MakeGraph, shell: Shell) -> None:
     path = make_graph(EDGES).path
     assert "not part of the store" not in shell(["verify", path]).err
     for i in range(7):
@@ -126,11 +128,11 @@ def test_verify_names_strangers(make_graph: MakeGraph, shell: Shell) -> None:
     printed = shell(["verify", path, "--format", "json"])
     assert json.loads(printed.out)["surplus"] == [*(f"left{i}" for i in range(7)), "work"]
     files = "left0, left1, left2, left3, left4 and 3 more"
-    told = f"{path} contains files that are not part of the store: {files}. "
-    assert told + "They are not used and can be removed" in printed.err
+    message = f"{path} contains files that are not part of the store: {files}. "
+    assert message + "They are not used and can be removed" in printed.err
 
 
-def test_a_repeated_refresh_stays_and_other_titles_do_not(tmp_path: Path) -> None:
+def test_refresh_force_adds_snapshot(tmp_path: Path) -> None:
     (tmp_path / "l.tsv").write_text("a\tb\nb\tc\nc\ta\n")
     (tmp_path / "t.tsv").write_text("name\ttitle\na\tfirst\n")
     cocite.ingest(tmp_path / "l.tsv", tmp_path / "g")
@@ -147,8 +149,8 @@ def test_a_repeated_refresh_stays_and_other_titles_do_not(tmp_path: Path) -> Non
 
 
 @pytest.mark.process
-def test_what_a_replaced_store_left_goes_with_the_next_run(tmp_path: Path) -> None:
-    """Even with one that is refused, and whatever was removed of it before."""
+def test_staging_removes_replaced_store_of_killed_run(tmp_path: Path) -> None:
+    """Even a refused run removes it, however much of it is left."""
     make(tmp_path / "s", value=1)
 
     def replace() -> int:
@@ -169,15 +171,15 @@ def test_what_a_replaced_store_left_goes_with_the_next_run(tmp_path: Path) -> No
     assert seen >= {1, 2, 3}
 
 
-def test_a_draft_with_work_in_it_is_not_thrown_away(tmp_path: Path) -> None:
-    def half() -> None:
+def test_staging_refuses_draft_of_other_settings(tmp_path: Path) -> None:
+    def fail_halfway() -> None:
         with Staging(tmp_path / "s", "index", resumable=True) as draft:
             draft.goes_on({"seed": 1}, "build", restart=False)
             (draft.path / "part").write_bytes(b"half")
             raise ResourceError("no room")
 
     with pytest.raises(ResourceError):
-        half()
+        fail_halfway()
     with Staging(tmp_path / "s", "index", resumable=True) as draft:
         with pytest.raises(UsageError, match="seed: 1, here 2"):
             draft.goes_on({"seed": 2}, "build", restart=False)

@@ -1,4 +1,4 @@
-"""Files that a process may not open or map for lack of room: errors that say what to do."""
+"""Limits on open files, mappings and manifests: errors that say what to do."""
 
 import errno
 import mmap
@@ -25,33 +25,35 @@ sys.exit(main(["related", sys.argv[1], "a"]))
 """
 
 
-def asked(index: Path, files: int, most: int | None = None) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", CHILD, str(index), str(files), str(most or files)]
+def query(
+    index: Path, files: int, hard_limit: int | None = None
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", CHILD, str(index), str(files), str(hard_limit or files)]
     return subprocess.run(command, check=False, capture_output=True, text=True)
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("files", [20, 21, 40])
-def test_more_files_than_may_be_open(make_graph: MakeGraph, tmp_path: Path, files: int) -> None:
-    """Opened or mapped, whichever is one too many."""
+def test_related_reports_open_file_limit(make_graph: MakeGraph, tmp_path: Path, files: int) -> None:
+    """Whether opening or mapping reaches it."""
     graph = make_graph([("b", "a"), ("b", "c"), ("a", "b")])
     cocite.build(graph, tmp_path / "x", samples=60, shard=1, measure="psimrank")
-    found = asked(tmp_path / "x", files)
+    found = query(tmp_path / "x", files)
     assert found.returncode == 1
     assert f"cannot be opened: the limit is {files} open files. Raise it" in found.stderr
-    assert asked(tmp_path / "x", 200).returncode == 0
+    assert query(tmp_path / "x", 200).returncode == 0
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("files", [20, 21])
-def test_process_raises_file_limit(make_graph: MakeGraph, tmp_path: Path, files: int) -> None:
+def test_related_raises_soft_file_limit(make_graph: MakeGraph, tmp_path: Path, files: int) -> None:
     graph = make_graph([("a", "b"), ("c", "b"), ("b", "a")])
     cocite.build(graph, tmp_path / "x", samples=60, shard=1, measure="psimrank")
-    found = asked(tmp_path / "x", files, 4096)
-    assert (found.returncode, found.stdout) == (0, asked(tmp_path / "x", 200).stdout)
+    found = query(tmp_path / "x", files, 4096)
+    assert (found.returncode, found.stdout) == (0, query(tmp_path / "x", 200).stdout)
 
 
-def test_no_room_to_map_a_file(
+def test_open_reports_failed_mmap(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     graph = make_graph([("a", "b"), ("c", "b"), ("b", "a")])
@@ -65,7 +67,7 @@ def test_no_room_to_map_a_file(
         cocite.open(tmp_path / "x")
 
 
-def test_a_manifest_that_no_reader_would_take_is_not_published(tmp_path: Path) -> None:
+def test_staging_refuses_oversized_manifest(tmp_path: Path) -> None:
     facts = {"sources": ["x" * 1000] * 17_000}
     with (
         Staging(tmp_path / "g", "graph") as draft,

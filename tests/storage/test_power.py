@@ -1,5 +1,5 @@
-"""Power that is lost at any moment leaves the old generation, the new one, or what is seen to be
-neither; the model of the disk finds what does not sync.
+"""Power loss at any moment leaves the old generation, the new one, or damage that is detected;
+the model of the disk finds missing syncs.
 """
 
 import random
@@ -15,15 +15,15 @@ from tests.torture.results import Row
 
 @pytest.mark.torture
 @pytest.mark.parametrize("name", OPERATIONS)
-def test_nothing_is_lost_that_nobody_notices(tmp_path: Path, name: str) -> None:
-    """A tenth of what ``python -m tests.torture`` does."""
+def test_operations_survive_power_loss(tmp_path: Path, name: str) -> None:
+    """A tenth of the cases of ``python -m tests.torture``."""
     row = Row()
     found = list(lose_power(prepared(OPERATIONS[name], tmp_path), tmp_path, range(85), 20, row))
     assert (found, row.injected, row.lost) == ([""] * 85, 85, [])
 
 
 def states(folder: Path, *, sync: bool) -> set[bytes | None]:
-    """What a file may hold after a crash; ``sync`` says whether it was written as it should be."""
+    """Possible contents of a file after a crash, written with or without ``sync``."""
     folder.mkdir()
     (folder / "x").write_bytes(b"old" * 400)
     with recorded(folder) as recording:
@@ -39,9 +39,9 @@ def states(folder: Path, *, sync: bool) -> set[bytes | None]:
 
 
 @pytest.mark.torture
-def test_a_file_that_is_not_synced_is_found_wanting(tmp_path: Path) -> None:
-    whole = {b"old" * 400, b"new" * 400}
-    assert states(tmp_path / "synced", sync=True) == whole
+def test_recorded_finds_unsynced_file(tmp_path: Path) -> None:
+    complete = {b"old" * 400, b"new" * 400}
+    assert states(tmp_path / "synced", sync=True) == complete
     found = states(tmp_path / "not", sync=False)
-    assert found > whole
-    assert b"" in found  # the name is there, and none of the bytes
+    assert found > complete
+    assert b"" in found  # the name without the data

@@ -1,4 +1,4 @@
-"""A log of records: what was confirmed is there, whatever happens to the process or the machine."""
+"""``RecordLog``: confirmed records survive the end of the process or the machine."""
 
 import logging
 import os
@@ -20,17 +20,17 @@ from tests.torture.power import recorded
 RECORDS = [b'["one"]', b"", b"three" * 30_000, b"4"]
 
 
-def written(path: Path) -> RecordLog:
+def write_log(path: Path) -> RecordLog:
     log = RecordLog(path)
     for record in RECORDS:
         assert log.append(record) == path.stat().st_size
     return log
 
 
-def test_a_reader_gets_each_record_once(tmp_path: Path) -> None:
+def test_record_reader_gets_each_record_once(tmp_path: Path) -> None:
     log, reader = RecordLog(tmp_path / "r"), RecordReader(tmp_path / "r")
     assert reader.new() == log.records() == []
-    written(log.path)
+    write_log(log.path)
     assert reader.new() == RECORDS
     assert reader.new() == []
     assert log.append(b"five") == log.path.stat().st_size
@@ -43,11 +43,13 @@ def test_a_reader_gets_each_record_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("left", [1, 20, 34, 149_000])
-def test_torn_record_is_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture, left: int) -> None:
-    log = written(tmp_path / "r")
+def test_record_log_cuts_torn_record(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, left: int
+) -> None:
+    log = write_log(tmp_path / "r")
     log.rewrite(lambda records: records[:3])
-    whole = log.path.read_bytes()
-    torn = whole[: whole.rindex(b"\n", 0, -1) + 1 + left]
+    intact = log.path.read_bytes()
+    torn = intact[: intact.rindex(b"\n", 0, -1) + 1 + left]
     for zeros in (b"", b"\0" * 5000, b"\0\n"):
         log.path.write_bytes(torn + zeros)
         reader = RecordReader(log.path)
@@ -60,13 +62,13 @@ def test_torn_record_is_cut(tmp_path: Path, caplog: pytest.LogCaptureFixture, le
         reader.close()
 
 
-def test_damage_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
-    log = written(tmp_path / "r")
+def test_record_log_reports_damage(tmp_path: Path) -> None:
+    log = write_log(tmp_path / "r")
     content = log.path.read_bytes()
     draw = random.Random(5)
-    for place in [17, 18, 60, len(content) - 2, *draw.choices(range(17, len(content) - 1), k=40)]:
+    for index in [17, 18, 60, len(content) - 2, *draw.choices(range(17, len(content) - 1), k=40)]:
         bad = bytearray(content)
-        bad[place] ^= draw.choice((1, 4, 128))
+        bad[index] ^= draw.choice((1, 4, 128))
         log.path.write_bytes(bad)
         for reading in (log.records, lambda: log.rewrite(lambda records: [])):
             with pytest.raises(Damaged, match=r"damaged at byte [\d,]+.*remove that line"):
@@ -77,8 +79,8 @@ def test_damage_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
         log.records()
 
 
-def test_refused_record_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = written(tmp_path / "r")
+def test_record_log_omits_failed_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = write_log(tmp_path / "r")
     reader = RecordReader(log.path)
 
     def failing(file: Any) -> None:
@@ -96,8 +98,10 @@ def test_refused_record_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 
 @pytest.mark.parametrize("call", ["write", "sync_file", "rename", "sync_directory"])
-def test_killed_rewrites_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
-    log = written(tmp_path / "r")
+def test_record_log_survives_killed_rewrite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
+    log = write_log(tmp_path / "r")
     real = getattr(disk, call)
     for after in (False, True):
 
@@ -117,11 +121,11 @@ def test_killed_rewrites_hold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, c
         log.rewrite(lambda records: RECORDS)
 
 
-def test_power_that_is_lost_leaves_a_beginning(tmp_path: Path) -> None:
-    place = tmp_path / "disk"
-    place.mkdir()
-    with recorded(place) as recording:
-        written(place / "r")
+def test_record_log_keeps_prefix_after_power_loss(tmp_path: Path) -> None:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    with recorded(folder) as recording:
+        write_log(folder / "r")
     seen = set()
     for seed in range(300):
         tree, _ = recording.crashed(random.Random(seed))
@@ -149,11 +153,11 @@ log.append(b"not confirmed")
 
 
 @pytest.mark.process
-def test_a_killed_process_lets_go_and_loses_nothing_that_it_confirmed(tmp_path: Path) -> None:
+def test_record_log_keeps_confirmed_records_of_killed_process(tmp_path: Path) -> None:
     log = RecordLog(tmp_path / "r")
     command = [sys.executable, "-c", KILLED, str(log.path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (-signal.SIGKILL, "confirmed\n")
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (result.returncode, result.stdout) == (-signal.SIGKILL, "confirmed\n")
     log.append(b"next")
     assert log.records() in ([b"confirmed", b"next"], [b"confirmed", b"not confirmed", b"next"])
     assert os.listdir(tmp_path) == ["r"]

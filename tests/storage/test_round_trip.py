@@ -1,4 +1,4 @@
-"""Arrays, manifest and directory: what is written is what is read, or it is refused."""
+"""Arrays, manifest and directory: read as they were written, or refused."""
 
 import os
 from pathlib import Path
@@ -41,7 +41,7 @@ def store(tmp_path: Path) -> Store:
 
 
 def change(store: Store, **changes: Any) -> None:
-    """Another manifest, with a checksum that fits it: the work of an enemy, not of chance."""
+    """Change the manifest and its checksum, as an attacker could."""
     rewrite(store.path, lambda value: value.update(changes))
 
 
@@ -49,7 +49,7 @@ def entry(**changes: Any) -> dict[str, Any]:
     return {"dtype": "|u1", "shape": [200], "xxh3_128": "0" * 32} | changes
 
 
-def test_arrays_come_back_as_they_were(store: Store) -> None:
+def test_store_reads_written_arrays(store: Store) -> None:
     for name, array in ARRAYS.items():
         found = store.array(name)
         np.testing.assert_array_equal(found, array, strict=True)
@@ -63,7 +63,7 @@ def test_arrays_come_back_as_they_were(store: Store) -> None:
     assert kind_of(store.path) == "graph"
 
 
-def test_the_bytes_are_plain_little_endian(store: Store) -> None:
+def test_array_writer_writes_little_endian(store: Store) -> None:
     assert (store.path / "pairs").read_bytes() == ARRAYS["pairs"].astype("<u4").tobytes()
     assert store.manifest.files["pairs"] == Entry(
         "<u4", (6, 2), xxhash.xxh3_128_hexdigest(ARRAYS["pairs"].tobytes())
@@ -71,7 +71,7 @@ def test_the_bytes_are_plain_little_endian(store: Store) -> None:
 
 
 @given(st.lists(st.lists(st.integers(0, 2**32 - 1), max_size=9), max_size=6))
-def test_pieces_add_up(tmp_path: Path, pieces: list[list[int]]) -> None:
+def test_array_writer_joins_pieces(tmp_path: Path, pieces: list[list[int]]) -> None:
     with ArrayWriter(tmp_path / "a", np.uint64) as writer:
         for piece in pieces:
             writer.write(np.array(piece, np.uint32))
@@ -80,34 +80,34 @@ def test_pieces_add_up(tmp_path: Path, pieces: list[list[int]]) -> None:
     assert writer.finished.shape == whole.shape
 
 
-def test_a_writer_loses_no_value(tmp_path: Path) -> None:
+def test_array_writer_refuses_lossy_cast(tmp_path: Path) -> None:
     with pytest.raises(TypeError), ArrayWriter(tmp_path / "a", np.uint32) as writer:
         writer.write(np.array([0.5]))
     with pytest.raises(ValueError, match="is not finished"):
         _ = writer.finished
 
 
-def test_equal_content_has_one_digest(tmp_path: Path) -> None:
+def test_manifest_digest_depends_on_content(tmp_path: Path) -> None:
     first, second = make(tmp_path / "a").manifest, make(tmp_path / "b").manifest
     other = make(tmp_path / "c", value=1).manifest
     assert first.digest() == second.digest() != other.digest()
     assert first.digest("none") == other.digest("none") != first.digest()
 
 
-def test_every_changed_byte_of_the_manifest_is_found_or_harmless(store: Store) -> None:
+def test_manifest_finds_changed_bytes(store: Store) -> None:
     path = store.path / "manifest.json"
     whole, before = path.read_bytes(), store.manifest
-    for place in range(len(whole)):
+    for index in range(len(whole)):
         for change in (0x01, 0x20, 0x80):
-            path.write_bytes(whole[:place] + bytes([whole[place] ^ change]) + whole[place + 1 :])
+            path.write_bytes(whole[:index] + bytes([whole[index] ^ change]) + whole[index + 1 :])
             try:
                 assert Manifest.read(store.path, "graph") == before
             except StoreError:
                 continue
-            assert whole[place : place + 1].isspace()
+            assert whole[index : index + 1].isspace()
 
 
-def test_every_cut_of_the_manifest_is_found(store: Store) -> None:
+def test_manifest_finds_truncation(store: Store) -> None:
     path = store.path / "manifest.json"
     whole = path.read_bytes()
     for size in range(len(whole) - 1):
@@ -117,7 +117,7 @@ def test_every_cut_of_the_manifest_is_found(store: Store) -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, 47, 49, 4096])
-def test_another_length_of_a_file_is_found_when_it_is_opened(store: Store, size: int) -> None:
+def test_store_open_finds_wrong_file_size(store: Store, size: int) -> None:
     path = store.path / "pairs"
     os.truncate(path, size)
     message = (
@@ -129,14 +129,14 @@ def test_another_length_of_a_file_is_found_when_it_is_opened(store: Store, size:
     assert str(caught.value) == message == store.verify("pairs")
 
 
-def test_a_missing_file_is_found(store: Store) -> None:
+def test_store_open_finds_missing_file(store: Store) -> None:
     (store.path / "none").unlink()
     with pytest.raises(Damaged, match="none cannot be opened: No such file or directory"):
         Store.open(store.path, "graph")
     assert store.verify("none") is not None
 
 
-def test_every_flipped_bit_is_found(store: Store) -> None:
+def test_store_verify_finds_flipped_bit(store: Store) -> None:
     path = store.path / "pairs"
     whole = path.read_bytes()
     for bit in range(8 * len(whole)):
@@ -167,7 +167,7 @@ def _directory(path: Path) -> None:
 
 @pytest.mark.parametrize("replace", [_link, _pipe, _directory])
 @pytest.mark.parametrize("name", ["pairs", "manifest.json"])
-def test_only_plain_files_are_opened(store: Store, replace: Any, name: str) -> None:
+def test_store_opens_only_regular_files(store: Store, replace: Any, name: str) -> None:
     replace(store.path / name)
     with pytest.raises(Damaged):
         Store.open(store.path, "graph").array("pairs")
@@ -177,7 +177,7 @@ def test_only_plain_files_are_opened(store: Store, replace: Any, name: str) -> N
 @pytest.mark.parametrize(
     "name", ["..", "../x", "/etc/passwd", "a/b", ".hidden", "", "A", "a\n", "é", "a" * 101]
 )
-def test_no_name_leads_outside(store: Store, name: str) -> None:
+def test_manifest_refuses_unsafe_file_name(store: Store, name: str) -> None:
     change(store, files={name: entry()})
     with pytest.raises(Damaged) as caught:
         Store.open(store.path, "graph")
@@ -193,7 +193,7 @@ def test_no_name_leads_outside(store: Store, name: str) -> None:
         *(entry(xxh3_128=None), {}, [], None, "x"),
     ],
 )
-def test_an_entry_that_is_none_is_refused(store: Store, value: Any) -> None:
+def test_manifest_refuses_invalid_entry(store: Store, value: Any) -> None:
     change(store, files={"bytes": value})
     with pytest.raises(Damaged, match="the manifest's entry for bytes is invalid: "):
         Store.open(store.path, "graph")
@@ -202,14 +202,14 @@ def test_an_entry_that_is_none_is_refused(store: Store, value: Any) -> None:
 @pytest.mark.parametrize(
     "changes", [{"facts": []}, {"facts": None}, {"files": []}, {"files": "x"}, {"facts": "\ud800"}]
 )
-def test_a_manifest_of_another_shape_is_refused(store: Store, changes: dict[str, Any]) -> None:
+def test_manifest_refuses_wrong_types(store: Store, changes: dict[str, Any]) -> None:
     change(store, **changes)
     with pytest.raises(Damaged):
         Store.open(store.path, "graph")
 
 
 @pytest.mark.parametrize("depth", [100, 300, 480, 900, 990, 100_000])
-def test_deep_nesting_is_no_traceback(store: Store, depth: int) -> None:
+def test_manifest_refuses_deep_nesting(store: Store, depth: int) -> None:
     deep = "[" * depth + "]" * depth
     text = f'{{"cocite": "graph", "format": 2, "facts": {deep}, "files": {{}}, "checksum": ""}}'
     (store.path / "manifest.json").write_text(text)
@@ -219,14 +219,14 @@ def test_deep_nesting_is_no_traceback(store: Store, depth: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "1", '"x"', "null", "{}", "\xff", "[" * 20, "1" * 5000])
-def test_what_is_no_manifest_is_no_traceback(store: Store, text: str) -> None:
+def test_manifest_refuses_invalid_json(store: Store, text: str) -> None:
     (store.path / "manifest.json").write_text(text, encoding="latin-1")
     with pytest.raises(Damaged, match=r"manifest\.json cannot be read \("):
         Store.open(store.path, "graph")
     assert kind_of(store.path) is None
 
 
-def test_a_manifest_may_be_only_so_long(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_manifest_refuses_large_file(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_MAX_MANIFEST", 100)
     with pytest.raises(Damaged, match="is larger than 100 bytes: not a manifest"):
         Store.open(store.path, "graph")
@@ -237,15 +237,15 @@ NOW = module.FORMAT_VERSION
 
 
 @pytest.mark.parametrize(
-    ("changes", "kind", "error", "said"),
+    ("changes", "kind", "error", "advice"),
     [
         ({"format": NOW + 1}, "graph", WrongFormat, "Update cocite: a newer release wrote it"),
         ({"format": 1}, "graph", WrongFormat, "Rebuild it with: cocite ingest"),
         ({}, "index", NotAStore, "To create an index from it: cocite index {path} -o OUTPUT"),
     ],
 )
-def test_another_format_or_kind_says_what_to_do(
-    store: Store, changes: dict[str, Any], kind: str, error: type[StoreError], said: str
+def test_store_open_explains_wrong_format_or_kind(
+    store: Store, changes: dict[str, Any], kind: str, error: type[StoreError], advice: str
 ) -> None:
     change(store, **changes)
     with pytest.raises(error) as caught:
@@ -253,14 +253,14 @@ def test_another_format_or_kind_says_what_to_do(
     fault = f"has format {changes.get('format')}; this release reads format {NOW}"
     if not changes:
         fault = "is a stored graph; a stored index is needed here"
-    assert str(caught.value) == f"{store.path} {fault}. {said.format(path=store.path)}"
+    assert str(caught.value) == f"{store.path} {fault}. {advice.format(path=store.path)}"
 
 
-def test_what_is_no_store_says_how_to_make_one(tmp_path: Path) -> None:
+def test_store_open_explains_missing_store(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.touch()
     (tmp_path / "half.building").mkdir()
-    for path, found in (
+    for path, message in (
         (tmp_path / "no", "does not exist. To create a stored graph: cocite ingest LINKS -o "),
         (tmp_path, "has no manifest.json: it is not a stored graph"),
         (file, "is a file; a stored graph is a directory"),
@@ -268,4 +268,4 @@ def test_what_is_no_store_says_how_to_make_one(tmp_path: Path) -> None:
     ):
         with pytest.raises(NotAStore) as caught:
             Store.open(path, "graph")
-        assert str(caught.value).startswith(f"{path} {found}")
+        assert str(caught.value).startswith(f"{path} {message}")

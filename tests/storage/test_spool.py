@@ -1,4 +1,4 @@
-"""Rows in buckets: what was written comes back, bucket by bucket, in the order of writing."""
+"""``Spool``: rows come back by bucket, in the order in which they were written."""
 
 import errno
 import os
@@ -17,7 +17,7 @@ from cocite.storage.spool import ScratchFile, Spool
 BUCKETS = 4
 
 
-def rows_of(numbers: list[int]) -> np.ndarray[Any, Any]:
+def make_rows(numbers: list[int]) -> np.ndarray[Any, Any]:
     return np.repeat(np.array(numbers, np.uint32)[:, None], 3, 1)
 
 
@@ -27,38 +27,38 @@ def rows_of(numbers: list[int]) -> np.ndarray[Any, Any]:
     ),
     st.integers(1, 5),
 )
-def test_every_bucket_comes_back_in_order(
+def test_spool_returns_buckets_in_order(
     tmp_path_factory: pytest.TempPathFactory, batches: list[tuple[int, list[int]]], size: int
 ) -> None:
     spool = Spool(tmp_path_factory.getbasetemp(), BUCKETS)
-    for _ in range(2):  # the second time over what the first has left
+    for _ in range(2):  # the second time over the remains of the first
         spool.clear()
-        wanted = defaultdict(list)
+        expected = defaultdict(list)
         number = 0
         for tag, unsorted in batches:
             buckets = sorted(unsorted)
             for bucket in buckets:
-                wanted[bucket].append((tag, number))
+                expected[bucket].append((tag, number))
                 number += 1
             numbers = list(range(number - len(buckets), number))
             starts = np.searchsorted(buckets, range(BUCKETS + 1)).astype(np.uint32)
-            spool.append(rows_of(numbers), starts, tag)
+            spool.append(make_rows(numbers), starts, tag)
         buffer = np.empty((size, 3), np.uint32)
         for bucket in range(BUCKETS):
             found = [
                 (tag, int(row[0])) for tag, rows in spool.pieces(bucket, buffer) for row in rows
             ]
-            assert found == wanted[bucket]
+            assert found == expected[bucket]
             tags = [tag for tag, _ in found]
-            stretches = sum(a != b for a, b in zip(tags, [None, *tags], strict=False))
-            assert len(spool.readers(bucket)) == stretches
+            runs = sum(a != b for a, b in zip(tags, [None, *tags], strict=False))
+            assert len(spool.readers(bucket)) == runs
 
 
-def test_full_disk_names_place_and_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_scratch_file_reports_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*_: Any) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     file = ScratchFile(tmp_path)
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(ResourceError, match=rf"80 bytes of scratch in {tmp_path}: No space left"):
+    with pytest.raises(ResourceError, match=rf"80 bytes of scratch space in {tmp_path}: No space"):
         file.write(0, np.zeros(10, np.uint64))

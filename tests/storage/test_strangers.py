@@ -1,4 +1,4 @@
-"""What is somebody else's: replacing a store or a folder of results never loses it."""
+"""Foreign files: replacing a store never loses them."""
 
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from tests.storage.test_draft import names
 from tests.storage.test_round_trip import make
 
 
-def test_files_of_somebody_else_in_a_store_are_listed_and_not_lost(tmp_path: Path) -> None:
+def test_staging_overwrite_refuses_foreign_files(tmp_path: Path) -> None:
     make(tmp_path / "s", value=1)
     (tmp_path / "s" / "thesis").write_text("mine")
     make(tmp_path / "s" / "inner", value=3)
@@ -34,7 +34,7 @@ def test_files_of_somebody_else_in_a_store_are_listed_and_not_lost(tmp_path: Pat
     assert names(tmp_path) == ["s"]
 
 
-def test_what_comes_during_the_build_is_not_lost(tmp_path: Path) -> None:
+def test_staging_keeps_files_added_during_build(tmp_path: Path) -> None:
     make(tmp_path / "s", value=1)
     with Staging(tmp_path / "s", "graph", overwrite=True, resumable=True) as draft:
         (draft.path / "half").touch()
@@ -45,7 +45,9 @@ def test_what_comes_during_the_build_is_not_lost(tmp_path: Path) -> None:
     assert Store.open(tmp_path / "s", "graph").facts == {"é": 1}
 
 
-def test_late_foreign_file_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_staging_keeps_file_added_during_exchange(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     make(tmp_path / "s", value=1)
     real = disk.exchange
 
@@ -66,15 +68,15 @@ def test_late_foreign_file_is_not_lost(tmp_path: Path, monkeypatch: pytest.Monke
     assert names(tmp_path / "s.building") == ["thesis"]
 
 
-def test_a_store_that_is_called_like_a_draft_is_not_taken_over(tmp_path: Path) -> None:
+def test_staging_keeps_store_named_like_draft(tmp_path: Path) -> None:
     make(tmp_path / "s.building", value=1)
     with pytest.raises(StoreError, match="is not an unfinished build"):
         make(tmp_path / "s", value=2)
     assert Store.open(tmp_path / "s.building", "graph").facts == {"é": 1}
 
 
-def test_a_manifest_names_nothing_outside_of_its_store(tmp_path: Path) -> None:
-    """What is replaced is removed by the names in its manifest, which an enemy may have written."""
+def test_staging_removes_no_file_outside_store(tmp_path: Path) -> None:
+    """A replaced store is removed by the names in its manifest, which may be hostile."""
     make(tmp_path / "s", value=1)
     (tmp_path / "thesis").touch()
     (tmp_path / "s" / "folder").mkdir()
@@ -92,12 +94,14 @@ def test_a_manifest_names_nothing_outside_of_its_store(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("old", [False, True])
-def test_killed_run_owns_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool) -> None:
-    """Published, and killed before what else was in the draft is gone."""
+def test_staging_cleans_up_after_killed_publish(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: bool
+) -> None:
+    """Killed after publishing, before other files of the draft are removed."""
     if old:
         make(tmp_path / "s", value=1)
 
-    def killed(path: Path) -> None:
+    def interrupt(path: Path) -> None:
         raise KeyboardInterrupt
 
     with Staging(tmp_path / "s", "graph", overwrite=True, resumable=True) as draft:
@@ -106,10 +110,10 @@ def test_killed_run_owns_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
         (draft.path / "plan.json").touch()
         with monkeypatch.context() as patch:
             real = disk.remove
-            gone = tmp_path / "s.building"
+            draft_path = tmp_path / "s.building"
 
             def remove(path: Path) -> None:
-                (real if path.parent == gone or path.suffix == ".new" else killed)(path)
+                (real if path.parent == draft_path or path.suffix == ".new" else interrupt)(path)
 
             patch.setattr(disk, "remove", remove)
             with pytest.raises(KeyboardInterrupt):
@@ -124,7 +128,7 @@ def test_killed_run_owns_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, 
     assert ".cocite-draft" not in names(tmp_path / "s")
 
 
-def test_refresh_leaves_other_files_alone(tmp_path: Path, make_graph: MakeGraph) -> None:
+def test_refresh_keeps_foreign_files(tmp_path: Path, make_graph: MakeGraph) -> None:
     graph = make_graph([("a", "b"), ("b", "c"), ("a", "c")])
     index = cocite.build(graph, tmp_path / "x", samples=4, measure="psimrank")
     before = index.stored.digest

@@ -1,12 +1,11 @@
-"""Hostile archives and hostile XML: what strangers pack, and what they write, is read as links.
+"""Hostile archives and hostile XML, read as links.
 
-An archive is made of members at random: pages, links of the file system to places that are there,
-devices, sparse files, names twice, absolute ones, ``..``, names of other names, contents that
-unpack to a thousand times their size, archives in archives; tar by its headers, zip, packed and
-packed twice; then some of its bytes may change. XML is GraphML, GEXF, a sitemap or the sheet of a
-workbook, with parts that nest, repeat or never end. Each is read with a folder beside it that holds
-what is precious: a case is lost if a file there or in the folder of the output is another one
-afterwards, or if reading it comes to what none may come to (``children.py``).
+An archive has random members: pages, symbolic and hard links to existing paths, devices, sparse
+files, duplicate or absolute names, ``..``, contents that unpack to a thousand times their size,
+nested archives; as tar with raw headers or zip, compressed once or twice; then some bytes may
+change. XML is GraphML, GEXF, a sitemap or a worksheet, with parts that nest, repeat or never end.
+Each is read beside a folder with a precious file: a case is lost if a file there or in the output's
+folder changes, or if a step has a forbidden outcome (``children.py``).
 """
 
 import bz2
@@ -31,9 +30,9 @@ from tests.torture.children import Step, judge
 from tests.torture.results import Given, Row
 
 Member = tuple[str, bytes, str | bytes]
-"""A name, a type of tar, and the content, or where it leads."""
+"""A name, a tar type, and the content or link target."""
 _MEMORY, _ADDRESSES = "350MB", 2 << 30
-"""What a run is given; and the addresses that it may take, threads and libraries included."""
+"""The memory option of a run, and its address space, including threads and libraries."""
 _CASES = 4000
 _PRECIOUS = "precious.html"
 
@@ -42,36 +41,36 @@ def member(
     name: str, kind: bytes, content: bytes, *, target: str = "", size: int | None = None,
     real: int = 0, more: bool = False,
 ) -> bytes:  # fmt: skip
-    """A member of tar, header and content, whatever its header says: of another ``size``, sparse
-    with a ``real`` one, or with ``more`` headers behind it.
+    """A tar member, header and content; the header may claim another ``size``, a sparse file of
+    ``real`` size, or ``more`` headers after it.
     """
-    made = tarfile.TarInfo()
-    made.size = len(content) if size is None else size
-    head = bytearray(made.tobuf(tarfile.GNU_FORMAT))
-    head[:100] = _bytes(name)[:100].ljust(100, b"\0")
-    head[157:257] = _bytes(target)[:100].ljust(100, b"\0")
-    head[156:157] = kind
+    info = tarfile.TarInfo()
+    info.size = len(content) if size is None else size
+    header = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    header[:100] = _bytes(name)[:100].ljust(100, b"\0")
+    header[157:257] = _bytes(target)[:100].ljust(100, b"\0")
+    header[156:157] = kind
     if kind == tarfile.GNUTYPE_SPARSE:
-        head[482] = more
-        head[483:495] = b"\x80" + real.to_bytes(11, "big")
-    head[148:156] = b" " * 8
-    head[148:156] = b"%06o\0 " % sum(head)
-    return bytes(head) + content + bytes(-len(content) % 512)
+        header[482] = more
+        header[483:495] = b"\x80" + real.to_bytes(11, "big")
+    header[148:156] = b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return bytes(header) + content + bytes(-len(content) % 512)
 
 
 def tar_of(members: Sequence[Member]) -> bytes:
-    """A tar archive; targets longer than a header in one of GNU before it."""
-    made = []
-    for name, kind, what in members:
+    """A tar archive; names and targets longer than a header have a GNU header."""
+    parts = []
+    for name, kind, body in members:
         is_link = kind in (tarfile.SYMTYPE, tarfile.LNKTYPE)
-        text = what if isinstance(what, str) else what.decode("utf-8", "surrogateescape")
+        text = body if isinstance(body, str) else body.decode("utf-8", "surrogateescape")
         if is_link and len(text) > 100:
-            made.append(member("", tarfile.GNUTYPE_LONGLINK, _bytes(text)))
-        content = b"" if is_link else _bytes(what)
+            parts.append(member("", tarfile.GNUTYPE_LONGLINK, _bytes(text)))
+        content = b"" if is_link else _bytes(body)
         if len(name) > 100:
-            made.append(member("", tarfile.GNUTYPE_LONGNAME, _bytes(name)))
-        made.append(member(name, kind, content, target=text if is_link else ""))
-    return b"".join(made) + bytes(1024)
+            parts.append(member("", tarfile.GNUTYPE_LONGNAME, _bytes(name)))
+        parts.append(member(name, kind, content, target=text if is_link else ""))
+    return b"".join(parts) + bytes(1024)
 
 
 def _bytes(text: str | bytes) -> bytes:
@@ -79,20 +78,20 @@ def _bytes(text: str | bytes) -> bytes:
 
 
 def zip_of(members: Sequence[Member]) -> bytes:
-    """A zip archive; links of both kinds are links of the file system."""
+    """A zip archive; links of both kinds become symbolic links."""
     modes = {tarfile.SYMTYPE: stat.S_IFLNK, tarfile.LNKTYPE: stat.S_IFLNK}
     modes |= {tarfile.CHRTYPE: stat.S_IFCHR, tarfile.FIFOTYPE: stat.S_IFIFO}
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of names twice
-        for name, kind, what in members:
-            made = zipfile.ZipInfo("x")
-            made.filename = made.orig_filename = name  # as it is, with all that is in it
-            made.compress_type = zipfile.ZIP_DEFLATED
-            made.external_attr = (modes.get(kind, stat.S_IFREG) | 0o777) << 16
+        warnings.simplefilter("ignore")  # about duplicate names
+        for name, kind, content in members:
+            info = zipfile.ZipInfo("x")
+            info.filename = info.orig_filename = name  # unchanged, with all special characters
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = (modes.get(kind, stat.S_IFREG) | 0o777) << 16
             try:
-                archive.writestr(made, _bytes(what))
-            except (ValueError, struct.error):  # what zip cannot say
+                archive.writestr(info, _bytes(content))
+            except (ValueError, struct.error):  # not possible in zip
                 continue
     return out.getvalue()
 
@@ -131,48 +130,48 @@ def _member(chance: random.Random, place: Path) -> Member:
 
 
 def _archive(chance: random.Random, place: Path) -> bytes:
-    """An archive at random."""
+    """A random archive."""
     members = [_member(chance, place) for _ in range(chance.randrange(1, 12))]
     if chance.random() < 0.8:
         members.insert(0, ("index.html", b"0", '<a href="a.html">x</a><a href="b/">x</a>'))
         members.append(("a.html", b"0", '<a href="index.html">x</a>'))
     if chance.random() < 0.35:
-        made = zip_of(members)
+        archive = zip_of(members)
     else:
-        made = tar_of(members)
+        archive = tar_of(members)
         if chance.random() < 0.3:
-            made = _odd_headers(chance) + made
-        if chance.random() < 0.05:  # hundreds of megabytes of nothing
+            archive = _odd_headers(chance) + archive
+        if chance.random() < 0.05:  # hundreds of megabytes of zeros
             blank = member("big.html", b"0", b"", size=1 << 30)
-            return gzip.compress(made[:-1024] + blank) + gzip.compress(bytes(1 << 24)) * 64
+            return gzip.compress(archive[:-1024] + blank) + gzip.compress(bytes(1 << 24)) * 64
     for _ in range(chance.choice((0, 0, 0, 1, 3))):
-        at = chance.randrange(len(made))
-        some = bytes(chance.choice((0, 255, chance.randrange(256))) for _ in range(4))
-        made = made[:at] + some + made[at + 4 :]
+        at = chance.randrange(len(archive))
+        noise = bytes(chance.choice((0, 255, chance.randrange(256))) for _ in range(4))
+        archive = archive[:at] + noise + archive[at + 4 :]
     if chance.random() < 0.1:
-        made = made[: chance.randrange(len(made))]
-    packs: list[Callable[[bytes], bytes]] = [gzip.compress, bz2.compress, lzma.compress]
-    packings = (0, 0, 0, 0, 0, 0, 1) if made.startswith(b"PK") else (0, 0, 0, 1, 1, 1, 1, 2)
+        archive = archive[: chance.randrange(len(archive))]
+    compressors: list[Callable[[bytes], bytes]] = [gzip.compress, bz2.compress, lzma.compress]
+    packings = (0, 0, 0, 0, 0, 0, 1) if archive.startswith(b"PK") else (0, 0, 0, 1, 1, 1, 1, 2)
     for _ in range(chance.choice(packings)):
-        made = chance.choice(packs)(made)
-    return made
+        archive = chance.choice(compressors)(archive)
+    return archive
 
 
 def _odd_headers(chance: random.Random) -> bytes:
-    """Headers that stand before members, of sizes and texts that they do not have."""
+    """Headers to precede members, with wrong sizes and texts."""
     texts = [
         b"", b"12 path=a.x\n", b"9" * 2000, b"20 path=../../a.html\n", b"30 size=9999999999999\n",
         b"22 GNU.sparse.major=1\n", b"25 GNU.sparse.map=0,99999\n", b"-1 a=b\n", b"a" * 2000,
         b"19 linkpath=/etc/x\n", b"11 path=\xff\0\n",
     ]  # fmt: skip
     kinds = [b"x", b"g", b"L", b"K", b"X", b"S", b"V", b"M", b"N"]
-    made = []
+    headers = []
     for _ in range(chance.choice((1, 2, 1500))):
         size = chance.choice((None, None, None, 0, -1, 1 << 20, 1 << 40, 1 << 62))
         text, kind = chance.choice(texts), chance.choice(kinds)
         real, more = chance.choice((0, 1 << 60)), chance.random() < 0.3
-        made.append(member("odd.html", kind, text, size=size, real=real, more=more))
-    return b"".join(made)
+        headers.append(member("odd.html", kind, text, size=size, real=real, more=more))
+    return b"".join(headers)
 
 
 # -- XML --------------------------------------------------------------------------------
@@ -224,11 +223,11 @@ _BOOK: tuple[Member, ...] = (
 
 
 def _xml(chance: random.Random, parts: tuple[str, str, str], *, pack: bool = True) -> bytes:
-    """A document at random, maybe packed if ``pack``: what is between its ends nests or repeats."""
+    """A random document, possibly compressed if ``pack``, whose content nests or repeats."""
     head, body, tail = parts
-    many = chance.choice((1, 100, 10_000, 1_000_000, 20_000_000))
-    x = "x" * many
-    few = min(many, 100_000)
+    length = chance.choice((1, 100, 10_000, 1_000_000, 20_000_000))
+    x = "x" * length
+    few = min(length, 100_000)
     odd = [
         "", f"<!-- {x} -->", f"<?p {x} ?>", f"<![CDATA[{x}]]>", x, f'<node id="{x}"/>',
         f'<node id="n"><data key="k">{x}</data></node>', f"<url><loc>{x}</loc></url>",
@@ -250,20 +249,20 @@ def _xml(chance: random.Random, parts: tuple[str, str, str], *, pack: bool = Tru
     ]  # fmt: skip
     middle = [body, *(chance.choice(odd) for _ in range(chance.randrange(3)))]
     chance.shuffle(middle)
-    made = "".join((chance.choice(begin), head, *middle, tail))
-    content = made.encode(chance.choice(("utf-8",) * 6 + ("utf-16", "utf-32")), "replace")
+    document = "".join((chance.choice(begin), head, *middle, tail))
+    content = document.encode(chance.choice(("utf-8",) * 6 + ("utf-16", "utf-32")), "replace")
     if chance.random() < 0.2:
         content = content[: chance.randrange(1, len(content) + 1)]
     if not pack:
         return content
     if chance.random() < 0.05:  # 2 GB in 2 MB
-        content = gzip.compress((made.partition("x")[0] + "<!--").encode())
+        content = gzip.compress((document.partition("x")[0] + "<!--").encode())
         return content + gzip.compress(b"x" * (1 << 24)) * 128
     return gzip.compress(content, 1) if chance.random() < 0.5 else content
 
 
-def _spreadsheet(chance: random.Random, away: Path) -> bytes:
-    """A workbook at random, whose cells are anywhere."""
+def _spreadsheet(chance: random.Random, place: Path) -> bytes:
+    """A random workbook, with cells anywhere."""
     head, body, tail = _WORKSHEET
     parts = head, body.replace("B1", chance.choice(_PLACES)), tail
     return zip_of([*_BOOK, ("xl/worksheets/sheet1.xml", b"0", _xml(chance, parts, pack=False))])
@@ -273,7 +272,7 @@ def _spreadsheet(chance: random.Random, away: Path) -> bytes:
 
 
 def _tree(folder: Path) -> dict[str, bytes]:
-    """All files there, and what is in them."""
+    """All files of a folder, with their contents."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -281,38 +280,38 @@ def _tree(folder: Path) -> dict[str, bytes]:
     }
 
 
-def _attack(given: Given, made: Callable[[random.Random, Path], bytes], form: str) -> Row:
-    """Read as many as are wanted, and see what is beside them."""
+def _attack(given: Given, make: Callable[[random.Random, Path], bytes], form: str) -> Row:
+    """Read random inputs, and check the files beside them."""
     _warm()
     row = Row()
-    place, away = given.folder / f"strange-{form}", given.folder / f"away-{form}"
-    for folder in (place, away):
+    place, outside = given.folder / f"strange-{form}", given.folder / f"away-{form}"
+    for folder in (place, outside):
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
-    (away / _PRECIOUS).write_text("precious")
+    (outside / _PRECIOUS).write_text("precious")
     (place / "old.graph").mkdir()
     (place / "old.graph" / "index.html").write_text("old")
     (place / "pages").mkdir()
     for name in ("a", "b", "c"):
         (place / "pages" / f"{name}.html").write_text('<a href="a.html">x</a><a href="b.html">')
-    before = _tree(away), _tree(place)
+    before = _tree(outside), _tree(place)
 
     def changed(counts: Counter[str]) -> str:
         shutil.rmtree(place / "out.graph", ignore_errors=True)
         (place / "input").unlink()
-        same = (_tree(away), _tree(place)) == before
-        return "" if same else "files are there that were not, or are others"
+        same = (_tree(outside), _tree(place)) == before
+        return "" if same else "files were added or changed"
 
     for number in given.cases(_CASES, row):
         chance = random.Random(f"{given.seed} {form} {number}")
-        (place / "input").write_bytes(made(chance, away))
+        (place / "input").write_bytes(make(chance, outside))
         steps: list[Step] = [(f"ingest {form}", partial(_ingest, place, form))]
         judge(f"{form} {number}", steps, row, _ADDRESSES, changed)
     return row
 
 
 def _warm() -> None:
-    """Load what all cases need, once."""
+    """Load the modules that all cases need, once."""
     for name in ("io.tables", "io.ingest", "io.readers.formats"):
         importlib.import_module(f"cocite.{name}")
     importlib.import_module("duckdb")
@@ -321,20 +320,20 @@ def _warm() -> None:
 def _ingest(place: Path, form: str) -> None:
     out = place / "out.graph"
     if form == "sitemap":
-        pages, listed = place / "pages", place / "input"
-        cocite.ingest(pages, out, memory=_MEMORY, threads=1, site="https://a.org/", pages=listed)
+        pages, sitemap = place / "pages", place / "input"
+        cocite.ingest(pages, out, memory=_MEMORY, threads=1, site="https://a.org/", pages=sitemap)
     else:
-        told = "auto" if form == "archive" else form
-        cocite.ingest(place / "input", out, memory=_MEMORY, threads=1, input_format=told)
+        input_format = "auto" if form == "archive" else form
+        cocite.ingest(place / "input", out, memory=_MEMORY, threads=1, input_format=input_format)
 
 
 def attack_archives(given: Given) -> dict[str, Row]:
-    """Archives at random."""
+    """Attack with random archives."""
     return {"archives": _attack(given, _archive, "archive")}
 
 
 def attack_xml(given: Given) -> dict[str, Row]:
-    """Documents at random, of each format in turns."""
+    """Attack with random documents of each format."""
     forms: dict[str, Callable[[random.Random, Path], bytes]] = {
         "graphml": partial(_document, _GRAPHML),
         "gexf": partial(_document, _GEXF),
@@ -348,5 +347,5 @@ def attack_xml(given: Given) -> dict[str, Row]:
     return rows
 
 
-def _document(parts: tuple[str, str, str], chance: random.Random, away: Path) -> bytes:
+def _document(parts: tuple[str, str, str], chance: random.Random, place: Path) -> bytes:
     return _xml(chance, parts)

@@ -1,8 +1,8 @@
-"""Hostile arrays: the content of a file is another one, and all checksums and sizes say so.
+"""Hostile arrays: a file gets other content, with valid checksums and sizes.
 
-One file at a time, or two: zeros, the largest values, less than none, no number, infinities, back
-to front, shuffled, random, half of it, twice of it, of another dtype or shape, text. No content may
-end the process, hang, take memory, or come out as a traceback; a wrong answer it may give.
+One file or two at a time: zeros, extreme values, negative ones, NaN, infinities, reversed,
+shuffled, random, halved, doubled, another dtype or shape, text. No content may crash the process,
+hang it, take too much memory, or cause a traceback; wrong answers are allowed.
 """
 
 import json
@@ -17,27 +17,27 @@ from numpy.typing import NDArray
 from tests.storage.enemy import change_file
 
 Harm = tuple[str, Callable[[Path], None]]
-"""What is done to a copy of a store, in words, and what does it."""
+"""A description of a change to a copy of a store, and the function that makes it."""
 _Array = NDArray[Any]
 _OTHERS = ("|u1", "<u2", "<u4", "<u8", "<i8", "<f4", "<f8")
 _TEXT = b'{"a": "\x1b[31m../../etc/passwd"} <script>\xff\xfe\x00'
 
 
 def harms(store: Path, chance: random.Random) -> Iterator[Harm]:
-    """All of a store, those by chance with numbers out of ``chance``."""
+    """All harms of a store; ``chance`` draws the random ones."""
     files = json.loads((store / "manifest.json").read_bytes())["files"]
     for name in sorted(files):
         array = _read(store, name, files[name])
-        for told, other in _others(array, chance):
-            yield f"{name} {told}", _change({name: other})
-    plain = [name for name in sorted(files) if files[name]["shape"] != [0]]
-    for _ in range(len(plain)):
+        for description, replacement in _others(array, chance):
+            yield f"{name} {description}", _change({name: replacement})
+    nonempty = [name for name in sorted(files) if files[name]["shape"] != [0]]
+    for _ in range(len(nonempty)):
         changed, words = {}, []
-        for name in chance.sample(plain, min(2, len(plain))):
-            told, changed[name] = chance.choice(
+        for name in chance.sample(nonempty, min(2, len(nonempty))):
+            description, changed[name] = chance.choice(
                 list(_others(_read(store, name, files[name]), chance))
             )
-            words.append(f"{name} {told}")
+            words.append(f"{name} {description}")
         yield " and ".join(words), _change(changed)
 
 
@@ -55,7 +55,7 @@ def _change(changed: dict[str, _Array]) -> Callable[[Path], None]:
 
 
 def _others(array: _Array, chance: random.Random) -> Iterator[tuple[str, _Array]]:
-    """Other arrays in its place, each with a word for it."""
+    """Replacements of an array, each with a description."""
     rng = np.random.default_rng(chance.randrange(2**32))
     flat, dtype = array.reshape(-1), array.dtype
     yield "zeros", np.zeros_like(array)
@@ -88,7 +88,7 @@ def _others(array: _Array, chance: random.Random) -> Iterator[tuple[str, _Array]
             yield "less one", array - dtype.type(1)
             yield "doubled values", array * dtype.type(2)
         yield "ascending", np.arange(array.size).astype(dtype).reshape(array.shape)
-    for value in values:  # one alone, anywhere; the first; the last
+    for value in values:  # a single value: anywhere, first, last
         for place in {0, flat.size - 1, chance.randrange(max(flat.size, 1))}:
             if flat.size:
                 one: _Array = flat.copy()

@@ -1,14 +1,14 @@
-"""Cases in processes of their own, within bounds: what ends one, and what it took, is counted.
+"""Run cases in separate processes within limits, and count their outcomes.
 
 A process that has loaded and compiled everything is forked for each case, so that a case takes
-milliseconds. A case is a list of steps. What a step comes to is told through a pipe; if the process
-ends in one, that step is charged with it, and another process goes on behind it.
+milliseconds. A case is a list of steps. A pipe carries the outcome of each step; if the process
+ends in a step, that step is charged with it, and another process continues after it.
 
-    answer     the step ended well                     crash     a signal ended the process
-    refused    an error of cocite's own tree           hang      more than SECONDS of the processor
-    traceback  any other exception, or a number        memory    more than MEMORY beyond what the
-               that is none in an answer                         process had, or a MemoryError
-    leftover   something is open, or lies about        wrong     what a kind of fault finds wrong
+    answer     the step succeeded                      crash     a signal ended the process
+    refused    an error of cocite's own hierarchy      hang      more than SECONDS of CPU time
+    traceback  any other exception, or NaN or          memory    more than MEMORY beyond the initial
+               infinity in an answer                             size, or a MemoryError
+    leftover   an open file, or a file left over       wrong     a fault found by the kind itself
 """
 
 import os
@@ -28,23 +28,23 @@ from tests.torture.shim import forked
 
 SECONDS = 10
 MEMORY = 600 << 20
-"""Address space that a step may take beyond what the process had."""
+"""Address space that a step may add to the process."""
 COLUMNS = ("answer", "refused", "traceback", "crash", "hang", "memory", "wrong")
 FAULTS = COLUMNS[2:]
 Step = tuple[str, Callable[[], None]]
-"""What a step is called, and what it does; what it raises is what it came to."""
+"""The name of a step and its work; an exception determines its outcome."""
 
 
 Outcome = tuple[str, str]
-"""What a step came to, one of :data:`COLUMNS`, and what is known of it."""
+"""The outcome of a step, one of :data:`COLUMNS`, and its details."""
 
 
 def run_case(steps: Sequence[Step], memory: int = MEMORY) -> list[Outcome]:
-    """Run all steps, each of which may take ``memory`` more; what they come to."""
-    found: list[Outcome] = []
-    while len(found) < len(steps):
-        found += _forked(steps[len(found) :], memory)
-    return found
+    """Run all steps, each with ``memory`` to add; return their outcomes."""
+    outcomes: list[Outcome] = []
+    while len(outcomes) < len(steps):
+        outcomes += _forked(steps[len(outcomes) :], memory)
+    return outcomes
 
 
 def judge(
@@ -52,25 +52,25 @@ def judge(
     steps: Sequence[Step],
     row: Row,
     memory: int = MEMORY,
-    beside: Callable[[Counter[str]], str] = lambda counts: "",
+    check: Callable[[Counter[str]], str] = lambda counts: "",
 ) -> None:
-    """Run a case, and count it in ``row``: what is wrong with its steps, or else ``beside`` it."""
-    found = list(zip(steps, run_case(steps, memory), strict=True))
-    counts = Counter(outcome for _, (outcome, _) in found)
-    faults = (f"{o}: {step}\n{what}" for (step, _), (o, what) in found if o in FAULTS)
-    wrong = "; ".join(faults) or beside(counts)
-    row.add(case, wrong, told=counts["refused"] > 0)
+    """Run a case, and count it in ``row``, with faults of its steps or of ``check``."""
+    results = list(zip(steps, run_case(steps, memory), strict=True))
+    counts = Counter(outcome for _, (outcome, _) in results)
+    faults = (f"{o}: {step}\n{details}" for (step, _), (o, details) in results if o in FAULTS)
+    wrong = "; ".join(faults) or check(counts)
+    row.add(case, wrong, reported=counts["refused"] > 0)
     row.seen += counts
 
 
 def _forked(steps: Sequence[Step], memory: int) -> list[Outcome]:
-    """What steps came to in another process, of which the last may have ended it."""
+    """The outcomes of steps in another process, which the last one may have ended."""
     reader, writer = os.pipe()
     process = forked(partial(_run, steps, writer, memory))
     os.close(writer)
-    content, begun, late = b"", time.monotonic(), False
+    content, start, late = b"", time.monotonic(), False
     while not late:
-        left = begun + 8 * SECONDS * len(steps) - time.monotonic()
+        left = start + 8 * SECONDS * len(steps) - time.monotonic()
         ready, _, _ = select.select([reader], [], [], max(left, 0))
         late = not ready
         if ready and not (piece := os.read(reader, 1 << 16)):
@@ -80,13 +80,13 @@ def _forked(steps: Sequence[Step], memory: int) -> list[Outcome]:
         os.kill(process, signal.SIGKILL)
     os.close(reader)
     _, status = os.waitpid(process, 0)
-    found = [pickle.loads(bytes.fromhex(line)) for line in content.decode().split("\n")[:-1]]
-    if len(found) == len(steps):
-        return found
+    outcomes = [pickle.loads(bytes.fromhex(line)) for line in content.decode().split("\n")[:-1]]
+    if len(outcomes) == len(steps):
+        return outcomes
     code = os.waitstatus_to_exitcode(status)
     name = signal.Signals(-code).name if code < 0 else f"exit {code}"
-    hangs = late or code == -signal.SIGXCPU
-    return [*found, ("hang" if hangs else "crash", "it waits" if late else name)]
+    is_hang = late or code == -signal.SIGXCPU
+    return [*outcomes, ("hang" if is_hang else "crash", "it waits" if late else name)]
 
 
 def _run(steps: Sequence[Step], writer: int, memory: int) -> int:
@@ -95,12 +95,12 @@ def _run(steps: Sequence[Step], writer: int, memory: int) -> int:
     for stream in (0, 1, 2):
         os.dup2(silent, stream)
     with open("/proc/self/statm", encoding="ascii") as file:
-        own = int(file.read().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (own + memory, resource.RLIM_INFINITY))
+        initial = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (initial + memory, resource.RLIM_INFINITY))
     for _, step in steps:
         used = resource.getrusage(resource.RUSAGE_SELF)
-        most = int(used.ru_utime + used.ru_stime) + 1 + SECONDS
-        resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+        limit = int(used.ru_utime + used.ru_stime) + 1 + SECONDS
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
         os.write(writer, pickle.dumps(_outcome(step)).hex().encode() + b"\n")
     return 0
 

@@ -1,8 +1,8 @@
-"""Hostile facts: every key of a manifest is missing, or has another value; the checksum fits.
+"""Hostile facts: every key of a manifest is removed or gets another value; the checksum is valid.
 
-Of another type, huge, below 0, parts of paths, no number, text that no encoding has, deep nesting,
-keys that nobody knows. Nothing may end the process, hang, take memory, write elsewhere, or come out
-as a traceback.
+Values have other types, or are huge, negative, parts of paths, NaN, unencodable text, deeply nested
+or unknown keys. None may crash the process, hang it, take too much memory, write elsewhere, or
+cause a traceback.
 """
 
 import json
@@ -34,28 +34,28 @@ _VALUES: list[Any] = [
 
 
 def harms(store: Path, chance: random.Random) -> Iterator[Harm]:
-    """All of a store; of long lists of entries only the first few."""
+    """All harms of a store; of long lists only for the first entries."""
     value = json.loads((store / "manifest.json").read_bytes())
     del value["checksum"]
     for keys in _places(value):
-        told = ".".join(map(str, keys))
-        yield f"{told} is missing", _changed(keys, None, remove=True)
+        description = ".".join(map(str, keys))
+        yield f"{description} is missing", _changed(keys, None, remove=True)
         values = list(_VALUES)
-        at = value
+        fact = value
         for key in keys:
-            at = at[key]
-        if type(at) is int:
-            values += [at + 1, at - 1, at * 2, float(at), str(at)]
-        if isinstance(at, str):
-            values += [at.upper(), at + "x", f" {at}", f"../{at}", at.encode().hex()]
-        if isinstance(at, list):
-            values += [at[:-1], at + at, at[::-1], [at]]
-        if isinstance(at, dict):
-            values += [{**at, "more": 1}, list(at), {k.upper(): v for k, v in at.items()}]
+            fact = fact[key]
+        if type(fact) is int:
+            values += [fact + 1, fact - 1, fact * 2, float(fact), str(fact)]
+        if isinstance(fact, str):
+            values += [fact.upper(), fact + "x", f" {fact}", f"../{fact}", fact.encode().hex()]
+        if isinstance(fact, list):
+            values += [fact[:-1], fact + fact, fact[::-1], [fact]]
+        if isinstance(fact, dict):
+            values += [{**fact, "more": 1}, list(fact), {k.upper(): v for k, v in fact.items()}]
         for other in values:
-            yield f"{told} = {str(other)[:40]!r}", _changed(keys, other)
-    for told, content in _CONTENTS:
-        yield f"manifest: {told}", _written(content)
+            yield f"{description} = {str(other)[:40]!r}", _changed(keys, other)
+    for description, content in _CONTENTS:
+        yield f"manifest: {description}", _written(content)
 
 
 def _places(value: Any, keys: tuple[_KEY, ...] = ()) -> Iterator[tuple[_KEY, ...]]:

@@ -1,8 +1,8 @@
-"""Bits that changed on the disk: one bit of a file is another one, and nobody is told.
+"""Silent bit flips: one bit of a file changes on the disk.
 
-Each flip is judged by what a sound store gives. Whatever is made of the store, or asked of it,
-either raises :class:`Damaged` with the file's name, or is what it was before, to the byte (a file
-that it does not read may be anything). A batch leaves out shards that are damaged, and says so.
+Whatever is built from the store, or queried, either raises :class:`Damaged` with the file's name,
+or equals the result of the sound store, to the byte (an unread file may hold anything). A batch
+leaves out damaged shards, and reports them.
 """
 
 import logging
@@ -26,13 +26,13 @@ from tests.torture.results import Given, Row
 from tests.torture.stores import NAMES
 
 _FLIPS = 4_000
-"""Over all stores, if there is time for all."""
+"""For all stores together, if time allows."""
 _SAME, _DAMAGED = "the same", "damaged"
 _LOST = "related-all of a damaged in.sam"
-"""A batch without a shard: other bytes, and a list of what was left out."""
+"""A batch without a shard: other bytes, and a list of the omitted samples."""
 
 Make = Callable[[Path, Path], object]
-"""Makes something of a store, in an empty folder; what it returns can be compared."""
+"""Builds something from a store in an empty folder; returns a comparable value."""
 
 
 def edges(seed: int) -> list[tuple[str, str, int]]:
@@ -43,68 +43,68 @@ def edges(seed: int) -> list[tuple[str, str, int]]:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    """All files of a store."""
+    """The bytes of all files of a store."""
     return {file.name: file.read_bytes() for file in sorted(folder.iterdir())}
 
 
 @contextmanager
 def flipped(file: Path, bit: int) -> Iterator[None]:
-    """The file with one bit flipped, as a disk does it: nobody is told."""
-    whole = file.read_bytes()
-    spoilt = bytearray(whole)
-    spoilt[bit // 8] ^= 1 << bit % 8
-    file.write_bytes(spoilt)
+    """A context in which one bit of the file is flipped."""
+    sound = file.read_bytes()
+    damaged = bytearray(sound)
+    damaged[bit // 8] ^= 1 << bit % 8
+    file.write_bytes(damaged)
     try:
         yield
     finally:
-        file.write_bytes(whole)
+        file.write_bytes(sound)
 
 
 def flip_bits(
     store: Path, makes: dict[str, Make], count: int, folder: Path, seed: int = 1
 ) -> Iterator[str]:
-    """Flip ``count`` bits of a store's files, each file as often, and make something each time;
-    yields whether that was an error that names the file, the same result, or undetected.
+    """Flip ``count`` bits of a store's files, evenly, and build something each time; yield whether
+    that raised an error that names the file, gave the same result, or did not detect the bit.
     """
     rng, sound = np.random.default_rng(seed), dict[str, object]()
-    kept = Store.open(store, kind_of(store) or "").manifest.files
-    files = [name for name, entry in kept.items() if entry.nbytes]
+    entries = Store.open(store, kind_of(store) or "").manifest.files
+    files = [name for name, entry in entries.items() if entry.nbytes]
 
-    def made(verb: str) -> object:
+    def make(verb: str) -> object:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         return makes[verb](store, folder)
 
     for verb in makes:
-        sound[verb] = made(verb)
-        assert made(verb) == sound[verb]
+        sound[verb] = make(verb)
+        assert make(verb) == sound[verb]
     for number in range(count):
         name, verb = files[number % len(files)], list(makes)[number // len(files) % len(makes)]
         with flipped(store / name, int(rng.integers(8 * (store / name).stat().st_size))):
             try:
-                fine = made(verb) == sound[verb]
+                is_same = make(verb) == sound[verb]
             except Damaged as error:
-                told = _DAMAGED if str(store / name) in str(error) else f"{verb}: {error}"
+                outcome = _DAMAGED if str(store / name) in str(error) else f"{verb}: {error}"
             else:
-                told = _SAME if fine else f"{verb} of a damaged {name}"
-        yield told
+                outcome = _SAME if is_same else f"{verb} of a damaged {name}"
+        yield outcome
 
 
 def flip_stores(given: Given) -> dict[str, Row]:
-    """Flip bits, in turns, of a graph, of indexes of three layouts, and of a piece to be merged."""
+    """Flip bits, in turns, of a graph, of indexes of three layouts, and of pieces to merge."""
     folder = given.folder / "flips"
-    stores = {name: made for name, made in _stores(folder).items() if given.only in name}
+    stores = {name: store for name, store in _stores(folder).items() if given.only in name}
     count = given.count(_FLIPS) // max(len(stores), 1) + 1
 
     def flips(name: str, row: Row) -> Iterator[str]:
         path, makes = stores[name]
-        for what in flip_bits(path, makes, count, folder / "made", given.seed):
-            row.seen[what] += 1
-            told = what == _DAMAGED or what.startswith(_LOST)
-            row.add(f"a bit of {name}", "" if told or what == _SAME else what, told)
-            yield what
+        for outcome in flip_bits(path, makes, count, folder / "made", given.seed):
+            row.seen[outcome] += 1
+            reported = outcome == _DAMAGED or outcome.startswith(_LOST)
+            row.add(f"a bit of {name}", "" if reported or outcome == _SAME else outcome, reported)
+            yield outcome
 
-    logging.disable(logging.WARNING)  # of each shard that is left out
+    logging.disable(logging.WARNING)  # about each omitted shard
     try:
         return given.in_turns(stores, flips)
     finally:
@@ -112,8 +112,8 @@ def flip_stores(given: Given) -> dict[str, Row]:
 
 
 def _stores(folder: Path) -> dict[str, tuple[Path, dict[str, Make]]]:
-    """Name -> the store, and what is made of it."""
-    made = {}
+    """Name -> the store, and what to build from it."""
+    graphs = {}
     folder.mkdir()
     for name, rows in (
         ("plain", edges(1)),
@@ -124,19 +124,19 @@ def _stores(folder: Path) -> dict[str, tuple[Path, dict[str, Make]]]:
         links.write_text("".join(f"{a}\t{b}\t{w}\n" for a, b, w in rows), "utf-8")
         output = folder / f"{name}.graph"
         cocite.ingest(links, output, delimiter="tab", header="no", weight_column="3")
-        made[name] = output
-    graph, older = made["plain"], folder / "older"
-    cocite.build(made["older"], older, measure="psimrank", samples=4, length=4)
-    found: dict[str, tuple[Path, dict[str, Make]]] = {
-        "graph": (graph, of_a_graph(older) | {"verify": _verified})
+        graphs[name] = output
+    graph, older = graphs["plain"], folder / "older"
+    cocite.build(graphs["older"], older, measure="psimrank", samples=4, length=4)
+    stores: dict[str, tuple[Path, dict[str, Make]]] = {
+        "graph": (graph, graph_makes(older) | {"verify": _verified})
     }
-    asked = of_an_index(graph, made["newer"]) | {"verify": _verified}
+    makes = index_makes(graph, graphs["newer"]) | {"verify": _verified}
     for measure in ("psimrank", "neighborhood", "xjaccard"):
         options: dict[str, Any] = {"measure": measure, "unweighted": True}
         if measure != "neighborhood":
             options |= {"samples": 5, "shard": 2, "length": 3}
         cocite.build(graph, folder / measure, **options)
-        found[f"index, {measure}"] = folder / measure, asked
+        stores[f"index, {measure}"] = folder / measure, makes
     for name, numbers in (("a", range(3)), ("b", range(3, 6))):
         cocite.build(graph, folder / name, measure="psimrank", length=4, numbers=numbers)
 
@@ -144,23 +144,23 @@ def _stores(folder: Path) -> dict[str, tuple[Path, dict[str, Make]]]:
         cocite.merge([folder / "a", folder / "b"], place / "x")
         return bytes_of(place / "x")
 
-    both = (("first", "a"), ("second", "b"))
-    return found | {f"{n} index to merge": (folder / at, {"merge": merge}) for n, at in both}
+    pieces = (("first", "a"), ("second", "b"))
+    return stores | {f"{n} index to merge": (folder / at, {"merge": merge}) for n, at in pieces}
 
 
 def _verified(store: Path, folder: Path) -> object:
-    """What ``verify`` says; faults are raised."""
-    found = VerifyDocument.of(store)
-    if found.faults:
-        raise Damaged("; ".join(f"{store}/{fault}" for fault in found.faults))
-    return found.files
+    """The files that ``verify`` checks; raise its faults."""
+    verified = VerifyDocument.of(store)
+    if verified.faults:
+        raise Damaged("; ".join(f"{store}/{fault}" for fault in verified.faults))
+    return verified.files
 
 
-# -- what is made of them --------------------------------------------------------------------
+# -- makes -----------------------------------------------------------------------------------
 
 
 def built(**options: Any) -> Make:
-    """An index of a graph."""
+    """Build an index of a graph."""
 
     def make(graph: Path, folder: Path) -> object:
         cocite.build(graph, folder / "x", **options)
@@ -170,7 +170,7 @@ def built(**options: Any) -> Make:
 
 
 def refreshed_to(index: Path) -> Make:
-    """An index, refreshed to a graph."""
+    """Refresh a copy of an index to a graph."""
 
     def make(graph: Path, folder: Path) -> object:
         shutil.copytree(index, folder / "x")
@@ -181,13 +181,13 @@ def refreshed_to(index: Path) -> Make:
 
 
 def exact(graph: Path) -> object:
-    """All of SimRank."""
+    """Exact SimRank of all pairs."""
     scores = cocite.exact_simrank(Graph.open(graph), weighted=False)
     return [scores.row(node).tolist() for node in range(scores.nodes)]
 
 
-def of_a_graph(index: Path) -> dict[str, Make]:
-    """What is made of a graph; ``index`` is refreshed to it."""
+def graph_makes(index: Path) -> dict[str, Make]:
+    """Builds from a graph; ``index`` is refreshed to it."""
     return {
         "index": built(),
         "index of samples": built(measure="psimrank", samples=3, length=4),
@@ -202,8 +202,8 @@ def of_a_graph(index: Path) -> dict[str, Make]:
     }
 
 
-def of_an_index(graph: Path, newer: Path) -> dict[str, Make]:
-    """What is made of an index of ``graph``."""
+def index_makes(graph: Path, newer: Path) -> dict[str, Make]:
+    """Builds from an index of ``graph``."""
 
     def refresh(to: Path, share: float) -> Make:
         def make(index: Path, folder: Path) -> object:

@@ -1,8 +1,8 @@
-"""Hostile stores: of each small store of ``stores.py`` a file or a fact is another one, and all
-checksums fit (``arrays.py``, ``facts.py``); then all commands and Python are asked (``verbs.py``).
+"""Hostile stores: a file or a fact of a small store of ``stores.py`` changes, with valid checksums
+(``arrays.py``, ``facts.py``); then all commands and Python functions run (``verbs.py``).
 
-A case is told if anything of what is asked is refused, survived if all is answered, and lost if one
-step of it comes to what none may come to (``children.py``).
+A case is reported if any step is refused, survived if all succeed, and lost if a step has a
+forbidden outcome (``children.py``).
 """
 
 import random
@@ -22,35 +22,35 @@ _Harms = Callable[[Path, random.Random], Iterator[Harm]]
 
 
 def harm_stores(harms: _Harms, given: Given) -> dict[str, Row]:
-    """Harm stores: cases drawn out of those of all of them."""
+    """Harm stores, with cases drawn from those of all."""
     stores = _stores(given.folder)
     paths = [path for path in harmed(stores) if given.only in path.name]
-    found = [(p, harm) for p in paths for harm in harms(p, random.Random(given.seed))]
-    found = [(p, harm) for p, harm in found if given.case in harm[0]]
-    if not found:
+    cases = [(p, harm) for p in paths for harm in harms(p, random.Random(given.seed))]
+    cases = [(p, harm) for p, harm in cases if given.case in harm[0]]
+    if not cases:
         return {"hostile stores": Row()}
-    chosen = random.Random(given.seed).sample(found, given.count(len(found)))
+    chosen = random.Random(given.seed).sample(cases, given.count(len(cases)))
     row, place = Row(), given.folder / "harmed"
-    for number in given.cases(len(found), row):
-        path, (told, harm) = chosen[number]
+    for number in given.cases(len(cases), row):
+        path, (description, harm) = chosen[number]
         copy = copied(path, place)
         harm(copy)
-        judge(f"{path.name} {told}", steps_of(copy, stores, _asked(path)), row)
+        judge(f"{path.name} {description}", steps_of(copy, stores, _two_names(path)), row)
         shutil.rmtree(place)
     return {"hostile stores": row}
 
 
 def _stores(folder: Path) -> Path:
-    """Where the stores are, which are made once, and asked once while they are whole."""
+    """The folder of the stores, which are made once, and queried once while sound."""
     stores = folder / "stores"
     if not stores.exists():
         subprocess.run([sys.executable, "-m", "tests.torture.stores", str(stores)], check=True)
-        for told in warm(stores, folder / "warm", _asked):
-            print(f"whole, and yet: {told}", file=sys.stderr)
+        for error in warm(stores, folder / "warm", _two_names):
+            print(f"refused, though sound: {error}", file=sys.stderr)
     return stores
 
 
-def _asked(store: Path) -> tuple[str, str]:
+def _two_names(store: Path) -> tuple[str, str]:
     """Two names of a store."""
     if store.name in ("dense.graph",):
         return "3", "17"

@@ -1,4 +1,4 @@
-"""The kinds of faults: what is promised where one comes, what injects it, and how."""
+"""The kinds of faults: the promise that each attacks, how, and the code that injects it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -19,8 +19,8 @@ from tests.torture.strangers import name_files, open_databases
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of fault: the ``promise`` that it attacks, and ``how``; ``run`` injects as many as are
-    wanted or as there is time for, and counts what came of them, by what was attacked.
+    """A kind of fault: the ``promise`` that it attacks, and ``how``; ``run`` injects the requested
+    number of faults, or as many as time allows, and counts outcomes by target.
     """
 
     promise: str
@@ -29,7 +29,7 @@ class Kind:
 
     @property
     def file(self) -> str:
-        """The file that injects it, or that says what is injected."""
+        """The file that injects or defines it."""
         run = self.run.args[0] if isinstance(self.run, partial) else self.run
         return f"{run.__module__.rpartition('.')[2]}.py"
 
@@ -111,4 +111,4 @@ KINDS: dict[str, Kind] = {
         attack_xml,
     ),
 }
-"""Name -> kind, those first that take the least time: what they leave the others have."""
+"""Name -> kind, fastest kinds first: they leave their spare time to the others."""

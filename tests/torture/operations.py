@@ -1,8 +1,8 @@
-"""What changes a disk: each way to make, replace or refresh a store, or to write results, small.
+"""Small operations that change a disk: make, replace or refresh a store, or write results.
 
-An :class:`Operation` has what is there before it (``before``), is run, and then there is what comes
-of it (``after``): two folders, to the byte. What is there in between, whenever the process or the
-machine ends, is one of the two by :func:`generation`, or is seen to be neither.
+A :class:`Prepared` operation has two folders: the files before it (``before``) and after it
+(``after``). Whenever the process or the machine stops, :func:`generation` says which of the two the
+output is, or that it is detected as neither.
 """
 
 import contextlib
@@ -34,8 +34,8 @@ def _rows(factor: int, pages: int) -> str:
 
 @dataclass(frozen=True)
 class Operation:
-    """``command`` makes ``output``, of which a process before it has made what ``first`` says;
-    paths in both are those in its folder.
+    """``command`` makes ``output``; the commands of ``first`` run before it. Words with ``@`` are
+    paths in the operation's folder.
     """
 
     output: str
@@ -44,22 +44,22 @@ class Operation:
 
     @property
     def is_once(self) -> bool:
-        """Whether it is refused where its output is."""
+        """Whether it refuses to replace its output."""
         return "--overwrite" not in self.command and self.command[0] != "refresh"
 
     def run(self, folder: Path) -> int:
-        """Do it; returns the exit code."""
-        return self.tell(folder)[0]
+        """Run it; return the exit code."""
+        return self.run_with_stderr(folder)[0]
 
-    def tell(self, folder: Path) -> tuple[int, str]:
-        """The same, with what it says on standard error."""
-        said = io.StringIO()
-        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(said):
+    def run_with_stderr(self, folder: Path) -> tuple[int, str]:
+        """Run it; return the exit code and stderr."""
+        stderr = io.StringIO()
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(stderr):
             code = main(self.arguments(folder))
-        return code, said.getvalue()
+        return code, stderr.getvalue()
 
     def arguments(self, folder: Path) -> list[str]:
-        """What is typed behind ``cocite``."""
+        """The arguments of ``cocite``."""
         return [f"{folder}/{word[1:]}" if word.startswith("@") else word for word in self.command]
 
 
@@ -99,7 +99,7 @@ OPERATIONS: dict[str, Operation] = {
     ),
     "related-all, a folder": Operation("pages", [*_MANY, "@pages/"]),
 }
-"""What is done -> how."""
+"""Name -> operation."""
 
 
 @dataclass(frozen=True)
@@ -111,31 +111,31 @@ class Prepared:
     after: Path
 
     def copy(self, place: Path) -> Path:
-        """What is there before it, once more."""
+        """A copy of the files before it."""
         shutil.copytree(self.before, place, symlinks=True)
         return place
 
 
 def prepared(operation: Operation, folder: Path, pages: int = _PAGES) -> Prepared:
-    """Run it once, undisturbed, on graphs of so many pages."""
+    """Run it once, undisturbed, on graphs of ``pages`` nodes."""
     before, after = folder / "before", folder / "after"
     before.mkdir(parents=True)
     for name, factor in (("old", 5), ("new", 7)):
         (before / f"{name}.tsv").write_text(_rows(factor, pages))
         cocite.ingest(before / f"{name}.tsv", before / f"{name}.graph")
-    given = [[*_INDEX[:3], "@given.index", *_WALKS]] if "@given.index" in operation.command else []
-    for command in (*given, *operation.first):
+    setup = [[*_INDEX[:3], "@given.index", *_WALKS]] if "@given.index" in operation.command else []
+    for command in (*setup, *operation.first):
         assert Operation("", command).run(before) == 0
     shutil.copytree(before, after)
     assert operation.run(after) == 0
     return Prepared(operation, before, after)
 
 
-# -- what is there -----------------------------------------------------------------------
+# -- state of the output -----------------------------------------------------------------
 
 
 def contents(path: Path) -> dict[str, bytes] | None:
-    """All files, by where they are; None if nothing is there."""
+    """All files by relative path; None if the path does not exist."""
     if path.is_file():
         return {"": path.read_bytes()}
     if not path.is_dir():
@@ -147,29 +147,29 @@ def contents(path: Path) -> dict[str, bytes] | None:
     }
 
 
-def generation(told: Prepared, folder: Path) -> str:
-    """``old``, ``new``, ``unfinished`` or ``damaged``, where that is seen; else ``wrong``."""
-    name = told.operation.output
+def generation(target: Prepared, folder: Path) -> str:
+    """``old``, ``new``, ``unfinished`` or ``damaged`` if detected; else ``wrong``."""
+    name = target.operation.output
     path = folder / name
     opened: dict[str, Callable[[Path], object]] = {".graph": Graph.open, ".index": cocite.open}
     if path.suffix not in opened or not path.exists():
-        return _same(told, contents(path))
+        return _same(target, contents(path))
     try:
         opened[path.suffix](path)
-        found = VerifyDocument.of(path)
+        verified = VerifyDocument.of(path)
     except NotAStore:
         return "unfinished"
     except CociteError:
         return "damaged"
-    if found.faults:
+    if verified.faults:
         return "damaged"
     listed = {"manifest.json", *json.loads((path / "manifest.json").read_bytes())["files"]}
-    there = {name: data for name, data in (contents(path) or {}).items() if name in listed}
-    return _same(told, there)
+    present = {name: data for name, data in (contents(path) or {}).items() if name in listed}
+    return _same(target, present)
 
 
-def _same(told: Prepared, found: dict[str, bytes] | None) -> str:
-    for word, folder in (("old", told.before), ("new", told.after)):
-        if found == contents(folder / told.operation.output):
+def _same(target: Prepared, actual: dict[str, bytes] | None) -> str:
+    for word, folder in (("old", target.before), ("new", target.after)):
+        if actual == contents(folder / target.operation.output):
             return word
     return "wrong"

@@ -1,8 +1,9 @@
-"""Planted caches: a stranger has put something where the cache of links is looked for, or the file
-has another content; then the file is asked (``search/cache.py``).
+"""Planted caches: an attacker puts something in the place of the cache of links, or the file
+changes; then the file is queried (``search/cache.py``).
 
-A case is survived if the answer is that of the file, told if it is refused with an error, and lost
-if it is another answer, if a file was read that only the plant names, or if a file outside changed.
+A case is survived if the answer is that of the file, reported if it is refused with an error, and
+lost if the answer differs, if a file that only the plant names is read, or if a file outside
+changes.
 """
 
 import contextlib
@@ -30,7 +31,7 @@ _VALUES: tuple[object, ...] = (
 
 
 class _Place:
-    """A folder with links and a cache of its own, an entry of it, and one of other links."""
+    """A folder with links, other links, and its own cache."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.cache = folder, folder / "cache"
@@ -44,7 +45,7 @@ class _Place:
         (self.victim / "precious").write_text("precious")
 
     def ask(self, file: Path) -> tuple[int, str, str]:
-        """The exit code, the answer, and what was said."""
+        """The exit code, the answer, and stderr."""
         out, err = io.StringIO(), io.StringIO()
         environ = {"XDG_CACHE_HOME": str(self.cache)}
         with (
@@ -56,38 +57,38 @@ class _Place:
         return code, out.getvalue(), err.getvalue()
 
     def entry(self, file: Path) -> Path:
-        """What the cache holds of a file."""
+        """The cache entry of a file."""
         return next(self.cache.glob(f"cocite/links/{file.name}-*"))
 
     def outside(self) -> dict[str, bytes]:
-        """The files that nothing may change."""
-        kept = (self.links, self.other, self.titles, self.victim / "precious")
-        return {str(path): path.read_bytes() for path in kept}
+        """The files that must not change."""
+        paths = (self.links, self.other, self.titles, self.victim / "precious")
+        return {str(path): path.read_bytes() for path in paths}
 
 
 def plant_caches(given: Given) -> dict[str, Row]:
-    """Plant caches, drawn by the seed, until the time is up."""
+    """Plant random caches until the time is over."""
     chance, rows = random.Random(given.seed), {name: Row() for name in _PLANTS}
-    whole = _Place(given.folder / "whole")
-    wanted = [json.loads(whole.ask(file)[1])["hits"] for file in (whole.links, whole.other)]
-    assert wanted[0] != wanted[1]
+    clean = _Place(given.folder / "whole")
+    answers = [json.loads(clean.ask(file)[1])["hits"] for file in (clean.links, clean.other)]
+    assert answers[0] != answers[1]
     names = list(_PLANTS)
     for number in given.cases(_CASES, *rows.values()):
-        name, here = names[number % len(names)], _Place(given.folder / f"planted-{number}")
-        for file in (here.links, here.other):
-            here.ask(file)
-        expected = wanted[int(_PLANTS[name](here, chance) is True)]
-        before = here.outside()
-        code, out, err = here.ask(here.links)
-        rows[name].add(f"{name} {number}", _wrong(code, out, err, expected), told=code != 0)
-        if here.outside() != before:
+        name, place = names[number % len(names)], _Place(given.folder / f"planted-{number}")
+        for file in (place.links, place.other):
+            place.ask(file)
+        expected = answers[int(_PLANTS[name](place, chance) is True)]
+        before = place.outside()
+        code, out, err = place.ask(place.links)
+        rows[name].add(f"{name} {number}", _wrong(code, out, err, expected), reported=code != 0)
+        if place.outside() != before:
             rows[name].lost.append(f"{name} {number}: files outside of the cache changed")
-        shutil.rmtree(here.folder)
+        shutil.rmtree(place.folder)
     return rows
 
 
 def _wrong(code: int, out: str, err: str, expected: object) -> str:
-    """What is wrong with an answer; "" if nothing is."""
+    """What is wrong with an answer, if anything."""
     if "Traceback" in err or code not in (0, 1, 2):
         return err
     if _SECRET in out + err:
@@ -97,27 +98,27 @@ def _wrong(code: int, out: str, err: str, expected: object) -> str:
     return ""
 
 
-# -- plants: each returns True if the file has become the other one ---------------------------
+# -- plants: each returns True if the file now has the other content --------------------------
 
 
-def _beside(here: _Place, chance: random.Random) -> None:
-    """A folder beside the file, as it was once looked for, with the entry of other links."""
-    planted = here.folder / "links.tsv.cocite"
-    shutil.copytree(here.entry(here.other), planted)
-    entry = json.loads((here.entry(here.links) / ENTRY).read_text())
-    entry["titles"] = [[str(here.titles), "0"]]
+def _beside(place: _Place, chance: random.Random) -> None:
+    """A folder beside the file, where caches once were, with the entry of other links."""
+    planted = place.folder / "links.tsv.cocite"
+    shutil.copytree(place.entry(place.other), planted)
+    entry = json.loads((place.entry(place.links) / ENTRY).read_text())
+    entry["titles"] = [[str(place.titles), "0"]]
     for name in (ENTRY, "made-of.json"):
         (planted / name).write_text(json.dumps(entry))
-    shutil.rmtree(here.entry(here.links))
+    shutil.rmtree(place.entry(place.links))
 
 
-def _of_others(here: _Place, chance: random.Random) -> None:
-    """An entry of a stranger, or one that strangers can write to, with the index of other links."""
-    folder = here.entry(here.links)
+def _foreign(place: _Place, chance: random.Random) -> None:
+    """An entry owned by or writable for another user, with the index of other links."""
+    folder = place.entry(place.links)
     shutil.rmtree(folder / "index")
-    shutil.copytree(here.entry(here.other) / "index", folder / "index")
-    ways = ["folder", "above"] + ["owner"] * (os.geteuid() == 0)
-    match chance.choice(ways):
+    shutil.copytree(place.entry(place.other) / "index", folder / "index")
+    attacks = ["folder", "above"] + ["owner"] * (os.geteuid() == 0)
+    match chance.choice(attacks):
         case "owner":
             os.chown(folder, _STRANGER, _STRANGER)
         case "folder":
@@ -126,18 +127,18 @@ def _of_others(here: _Place, chance: random.Random) -> None:
             folder.parent.chmod(chance.choice((0o777, 0o775, 0o702)))
 
 
-def _link(here: _Place, chance: random.Random) -> None:
+def _link(place: _Place, chance: random.Random) -> None:
     """A symbolic link in the place of the entry, or of its parts."""
-    folder = here.entry(here.links)
+    folder = place.entry(place.links)
     shutil.rmtree(folder)
-    folder.symlink_to(chance.choice((here.entry(here.other), here.victim)))
+    folder.symlink_to(chance.choice((place.entry(place.other), place.victim)))
 
 
-def _told(here: _Place, chance: random.Random) -> None:
-    """Other values in what the entry says of itself, and titles that only it names."""
-    path = here.entry(here.links) / ENTRY
+def _metadata(place: _Place, chance: random.Random) -> None:
+    """Other values in the entry's metadata, and titles that only it names."""
+    path = place.entry(place.links) / ENTRY
     entry = json.loads(path.read_text())
-    entry["titles"] = [[str(here.titles), "0"]]
+    entry["titles"] = [[str(place.titles), "0"]]
     for key in chance.sample([*entry, "more"], chance.randrange(1, 4)):
         entry[key] = chance.choice(_VALUES)
     whole = json.dumps(entry)
@@ -145,25 +146,25 @@ def _told(here: _Place, chance: random.Random) -> None:
     path.write_text(chance.choice((whole, cut, "[" * 100_000, other)))
 
 
-def _stale(here: _Place, chance: random.Random) -> bool:
-    """Another content of the same size and time, in the same file or one that takes its name."""
-    found = here.links.stat()
-    content = here.other.read_bytes()
-    assert len(content) == found.st_size
+def _stale(place: _Place, chance: random.Random) -> bool:
+    """Other content of the same size and time, in the same file or a replacement."""
+    status = place.links.stat()
+    content = place.other.read_bytes()
+    assert len(content) == status.st_size
     if chance.random() < 0.5:
-        here.links.write_bytes(content)
+        place.links.write_bytes(content)
     else:
-        new = here.folder / "new"
+        new = place.folder / "new"
         new.write_bytes(content)
-        new.replace(here.links)
-    os.utime(here.links, ns=(found.st_atime_ns, found.st_mtime_ns))
+        new.replace(place.links)
+    os.utime(place.links, ns=(status.st_atime_ns, status.st_mtime_ns))
     return True
 
 
 _PLANTS: dict[str, Callable[[_Place, random.Random], bool | None]] = {
     "a folder beside the file": _beside,
-    "an entry of others": _of_others,
+    "an entry of others": _foreign,
     "a symbolic link": _link,
-    "what an entry says": _told,
+    "what an entry says": _metadata,
     "another content": _stale,
 }

@@ -1,22 +1,22 @@
-"""The machine loses its power: what was written and not synced is there in parts, or not at all.
+"""Power loss: data that was written but not synced survives in parts, or not at all.
 
-What an operation (``operations.py``) does to a disk is recorded once: at the begin and end of every
-call of ``storage/disk.py``, what all directories and files of its folder held, whoever wrote it,
-and what was synced. From that follows what a disk may hold after a crash at any moment, one whose
-file system keeps no order (as one without a journal):
+An operation (``operations.py``) is recorded once: at the start and end of every call of
+``storage/disk.py``, the contents of all directories and files of its folder, whoever wrote them,
+and what was synced. From that follows what a disk may hold after a crash at any moment, if the file
+system keeps no order (as one without a journal):
 
-* a name in a directory is what it was when the directory was last synced, or anything that it has
-  been since: names are not bound to each other, so that of a rename the one half may be there;
-* a block of 512 bytes of a file is what it was when the file was last synced, or anything that it
-  has been since, zeros if it was nothing yet; so is the file's length.
+* a name in a directory is as of the last sync of the directory, or any later version: names are
+  independent, so that half of a rename may survive;
+* a block of 512 bytes of a file is as of the last sync of the file, or any later version, or zeros
+  if it did not exist yet; so is the file's length.
 
-A *seed* is a moment, and a choice for each of them: with a probability p what came last, else any;
-p itself is drawn, so that everything, nothing and all between survives. With p = 1 it is a kill.
+A *seed* is a moment, and a choice for each name and block: with a probability p the last version,
+else any; p itself is drawn, so that all, nothing or anything between survives. p = 1 is a kill.
 
-What then is there is put into a folder, and must be the old generation whole, the new one whole, or
-seen to be neither; and be what the next run goes on from.
+The resulting folder must hold the complete old generation, the complete new one, or one that is
+detected as neither; and the next run must continue from it.
 
-Cost: a snapshot reads the whole folder, of some 100 kB; a seed takes milliseconds, equal ones none.
+Cost: a snapshot reads the folder, of some 100 kB; a seed takes milliseconds, a repeated state none.
 """
 
 import os
@@ -38,7 +38,7 @@ from tests.torture.results import Given, Row
 from tests.torture.shim import between
 
 _SEEDS = 10_000
-"""Over all operations, if there is time for all."""
+"""For all operations together, if time allows."""
 _BLOCK = 512
 _CHANCES = (0.0, 0.1, 0.5, 0.9, 0.99, 1.0)
 _SYNCS = "sync_file", "sync_directory", "sync_all"
@@ -48,9 +48,9 @@ _Tree = dict[str, Any]
 
 @dataclass
 class Recording:
-    """What directories and files, by numbers of ours, held from which moment on, and when each was
-    synced. ``inodes`` are those of the system, which gives them to others when they are free:
-    one that had no name at a moment is another one afterwards. The folder itself has the number 0.
+    """The contents of directories and files over time, and when each was synced. Each has a number
+    of its own, as the system reuses ``inodes``: one without a name at a moment is a new one
+    afterwards. The folder itself has the number 0.
     """
 
     moments: int = 0
@@ -61,7 +61,7 @@ class Recording:
     synced: dict[int, list[int]] = field(default_factory=dict)
 
     def look(self, folder: Path) -> None:
-        """Note what is there now."""
+        """Record the current state."""
         self._seen: dict[int, int] = {}
         self._look(os.fspath(folder))
         self.now = self._seen
@@ -92,7 +92,7 @@ class Recording:
                 elif stat.S_ISDIR(status.st_mode):
                     self._look(entry.path)
                 names[entry.name] = number
-            except FileNotFoundError:  # another library's, which has just removed it
+            except FileNotFoundError:  # a file that another library just removed
                 continue
         self._note(self.folders, folder, names)
 
@@ -102,25 +102,25 @@ class Recording:
             held.append((self.moments, value))
 
     def sync(self, inode: int | None) -> None:
-        """What was there at the moment before is on the disk; of all files if none is named."""
+        """Note that the last state of a file is on the disk; of all files if ``inode`` is None."""
         for each in [inode] if inode is not None else [*self.now]:
-            if each in self.now:  # else it is in no folder of this one
+            if each in self.now:  # else it is outside the folder
                 self.synced.setdefault(self.now[each], []).append(self.moments)
 
     # -- after a crash --------------------------------------------------------------------
 
     def crashed(self, chance: random.Random) -> tuple[_Tree, _Names]:
-        """What the disk may hold: names -> bytes, or such a tree; and the inodes of these names.
+        """What the disk may hold: names -> bytes or subtrees; and the inodes of these names.
 
-        The first moment is before anything is done, when all is synced.
+        The first moment is before the operation, when all is synced.
         """
         at, likely = chance.randrange(1, self.moments), chance.choice(_CHANCES)
         self._numbers: _Names = {}
         return self._folder(0, at, likely, chance, 0), self._numbers
 
     def _since(self, held: list[tuple[int, Any]], number: int, at: int, none: Any) -> list[Any]:
-        """What it was when it was last synced before a moment (``none``, if it never was), and what
-        it has been since, in order.
+        """The version at the last sync before a moment (``none`` if never synced), and the later
+        ones, in order.
         """
         synced = max((s for s in self.synced.get(number, ()) if s <= at), default=-1)
         before = [none] if synced < 0 else [value for begin, value in held if begin < synced]
@@ -132,13 +132,13 @@ class Recording:
         states: list[_Names] = self._since(self.folders.get(number, []), number, at, {})
         tree: _Tree = {}
         for name in sorted({name for state in states for name in state}):
-            found = _chosen([state.get(name) for state in states], likely, chance)
-            if depth == 0 and found is not None:
-                self._numbers[name] = self.inodes[found]
-            if found in self.folders and depth < 8:
-                tree[name] = self._folder(found, at, likely, chance, depth + 1)
-            elif found in self.files:
-                tree[name] = self._file(found, at, likely, chance)
+            chosen = _chosen([state.get(name) for state in states], likely, chance)
+            if depth == 0 and chosen is not None:
+                self._numbers[name] = self.inodes[chosen]
+            if chosen in self.folders and depth < 8:
+                tree[name] = self._folder(chosen, at, likely, chance, depth + 1)
+            elif chosen in self.files:
+                tree[name] = self._file(chosen, at, likely, chance)
         return tree
 
     def _file(self, number: int, at: int, likely: float, chance: random.Random) -> bytes:
@@ -148,9 +148,9 @@ class Recording:
         size = len(_chosen(states, likely, chance))
         blocks = []
         for low in range(0, size, _BLOCK):
-            most = min(_BLOCK, size - low)
-            block = _chosen(states, likely, chance)[low : low + most]
-            blocks.append(block + bytes(most - len(block)))
+            count = min(_BLOCK, size - low)
+            block = _chosen(states, likely, chance)[low : low + count]
+            blocks.append(block + bytes(count - len(block)))
         return b"".join(blocks)
 
 
@@ -160,7 +160,7 @@ def _chosen(states: list[Any], likely: float, chance: random.Random) -> Any:
 
 @contextmanager
 def recorded(folder: Path) -> Iterator[Recording]:
-    """A context in which all that happens in a folder is recorded; what was there is synced."""
+    """Record all changes in a folder; its initial contents count as synced."""
     recording = Recording()
     recording.look(folder)
     recording.sync(None)
@@ -184,7 +184,7 @@ def recorded(folder: Path) -> Iterator[Recording]:
 
 
 def lose_all_power(given: Given) -> dict[str, Row]:
-    """Lose it in all operations, in turns, :data:`_SEEDS` times in all."""
+    """Lose power in all operations, in turns, :data:`_SEEDS` times in all."""
     count = given.count(_SEEDS) // max(sum(given.only in name for name in OPERATIONS), 1) + 1
     seeds = range(given.seed * _SEEDS, given.seed * _SEEDS + count)
 
@@ -195,23 +195,25 @@ def lose_all_power(given: Given) -> dict[str, Row]:
     return given.in_turns(OPERATIONS, losses)
 
 
-def lose_power(told: Prepared, place: Path, seeds: range, every: int, row: Row) -> Iterator[str]:
-    """Lose it at each seed; yields what is wrong after it. Where different things are left the
-    command is given again after every so many-th of them.
+def lose_power(target: Prepared, folder: Path, seeds: range, every: int, row: Row) -> Iterator[str]:
+    """Lose power with each seed; yield what is wrong afterwards. After each ``every``-th different
+    state the command runs again.
     """
-    folder = told.copy(place / "recorded")
-    with recorded(folder) as recording:
-        assert told.operation.run(folder) == 0
+    recorded_folder = target.copy(folder / "recorded")
+    with recorded(recorded_folder) as recording:
+        assert target.operation.run(recorded_folder) == 0
     known, pieces = dict[str, str](), _pieces(recording)
     for seed in seeds:
         tree, numbers = recording.crashed(random.Random(seed))
         digest = _digest(tree)
         if digest not in known:
-            again = len(known) % every == 0
-            shutil.rmtree(folder)
-            _make(folder, tree)
-            _renumber(folder, numbers)
-            known[digest] = _wrong_pieces(folder, pieces) or wrong_after(told, folder, row, again)
+            repeat = len(known) % every == 0
+            shutil.rmtree(recorded_folder)
+            _make(recorded_folder, tree)
+            _renumber(recorded_folder, numbers)
+            known[digest] = _wrong_pieces(recorded_folder, pieces) or wrong_after(
+                target, recorded_folder, row, repeat
+            )
             row.seen["different states"] = len(known)
         row.add(f"power lost, seed {seed}", known[digest])
         yield known[digest]
@@ -227,8 +229,8 @@ def _make(folder: Path, tree: _Tree) -> None:
 
 
 def _renumber(folder: Path, numbers: _Names) -> None:
-    """A directory of an unfinished run may note by its number what was published: the copy has
-    another one.
+    """Update the inode that an unfinished run's directory may note for its published output: the
+    copy has another one.
     """
     for note in sorted(folder.glob("*.building/published")):
         words, output = note.read_bytes().split(), note.parent.with_suffix("")
@@ -253,17 +255,17 @@ def _digest(tree: _Tree) -> str:
 
 
 def _pieces(recording: Recording) -> bytes:
-    """The longest journal that there was, "" if there was none."""
+    """The longest recorded journal, or empty bytes."""
     names = (names for held in recording.folders.values() for _, names in held)
     numbers = {each["pieces"] for each in names if "pieces" in each}
-    found = [data for number in numbers for _, data in recording.files.get(number, ())]
-    return max(found, key=len, default=b"")
+    journals = [data for number in numbers for _, data in recording.files.get(number, ())]
+    return max(journals, key=len, default=b"")
 
 
 def _wrong_pieces(folder: Path, whole: bytes) -> str:
-    """What is wrong with what a journal takes for whole."""
+    """What is wrong with the records that a journal accepts as complete."""
     for path in sorted(folder.glob("*.building/pieces")):
         with Journal(path) as journal:
             if not whole.startswith(path.read_bytes()[: sum(journal.sizes)]):
-                return "a journal takes for whole what nobody wrote"
+                return "a journal accepts a record that nobody wrote"
     return ""

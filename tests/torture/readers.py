@@ -1,11 +1,9 @@
-"""Readers that are slow, or die: of an index that is replaced meanwhile, and of what a command
-prints.
+"""Slow and dying readers: of an index that is replaced meanwhile, and of a command's output.
 
-An index is replaced again and again while processes open it, wait for a word of ours, and ask it:
-every one has the answers of one generation only, and whoever replaces waits for none of them, also
-if it is killed. A command whose output nobody reads to its end ends, with exit code 0 and no
-traceback; what was read is what is there to be read. A slow reader has a pipe of one page, so that
-the command waits for it most of the time.
+An index is replaced repeatedly while processes open it, wait for a signal, and query it: each gets
+answers of one generation only, and the writer waits for none of them, even if one is killed. A
+command whose output is not read to the end exits with code 0 and no traceback; the bytes read are
+correct. A slow reader has a pipe of one page, so that the command mostly waits for it.
 """
 
 import fcntl
@@ -27,7 +25,7 @@ from tests.torture.results import Given, Row
 from tests.torture.shim import forked, run_apart
 
 _ROUNDS, _PIPES = 100, 200
-"""Rounds of readers, and commands into pipes, if there is time for all."""
+"""Rounds of readers, and commands with pipes, if time allows."""
 _READERS, _OPENED, _NAMES = 4, 4, 5
 _FINE, _MIXED = 0, 3
 _PIECE = 1 << 14
@@ -37,85 +35,85 @@ _Answers = dict[str, list[tuple[str, float]]]
 
 def trouble_readers(given: Given) -> dict[str, Row]:
     """Readers of both kinds, each for half of the time."""
-    what = {"an index that is replaced": _replaced, "a pipe": _pipes}
+    attacks = {"an index that is replaced": _replaced, "a pipe": _pipes}
     rows = {}
-    for name, until in given.until.parts([name for name in what if given.only in name]):
-        rows[name] = what[name](replace(given, until=until))
+    for name, until in given.until.parts([name for name in attacks if given.only in name]):
+        rows[name] = attacks[name](replace(given, until=until))
     return rows
 
 
-# -- of an index that is replaced ------------------------------------------------------------
+# -- of a replaced index --------------------------------------------------------------------
 
 
 def _replaced(given: Given) -> Row:
     chance, row = random.Random(given.seed), Row()
-    told = prepared(OPERATIONS["index --overwrite"], given.folder / "readers")
-    older = Operation("x.index", [told.operation.command[0], "@old.graph"])
-    older = Operation("x.index", [*older.command, *told.operation.command[2:]])
-    known = [_answers(path / "x.index", None) for path in (told.before, told.after)]
+    target = prepared(OPERATIONS["index --overwrite"], given.folder / "readers")
+    older = Operation("x.index", [target.operation.command[0], "@old.graph"])
+    older = Operation("x.index", [*older.command, *target.operation.command[2:]])
+    known = [_answers(path / "x.index", None) for path in (target.before, target.after)]
     assert all(known[0][name] != known[1][name] for name in known[0])
     for number in given.cases(_ROUNDS, row):
-        folder = told.copy(told.before.parent / "read")
+        folder = target.copy(target.before.parent / "read")
         readers = [_Reader(folder / "x.index", known, chance.random()) for _ in range(_READERS)]
         doomed = readers[: chance.randrange(_READERS)]
         for turn in range(4):
             for reader in readers:
-                reader.go_on(chance.randrange(_NAMES * _OPENED // 3))
-            code = run_apart(partial((older if turn % 2 else told.operation).run, folder))
+                reader.allow(chance.randrange(_NAMES * _OPENED // 3))
+            code = run_apart(partial((older if turn % 2 else target.operation).run, folder))
             if doomed and turn % 2 == 0:
                 os.kill(doomed.pop().process, signal.SIGKILL)
         for reader in readers:
-            reader.let_go()
+            reader.release()
         for reader in readers:
-            found = os.waitstatus_to_exitcode(os.waitpid(reader.process, 0)[1])
+            exit_code = os.waitstatus_to_exitcode(os.waitpid(reader.process, 0)[1])
             wrong = {_FINE: "", -signal.SIGKILL: "", _MIXED: "answers of two generations"}.get(
-                found, f"a reader ends with {found}"
+                exit_code, f"a reader ends with {exit_code}"
             )
-            row.add(f"a reader of round {number}", wrong or _left(told, folder, code))
+            row.add(f"a reader of round {number}", wrong or _left(target, folder, code))
         shutil.rmtree(folder)
     return row
 
 
-def _left(told: Prepared, folder: Path, code: int) -> str:
-    """What is wrong with what those left who replaced it, the last of them by what was there."""
+def _left(target: Prepared, folder: Path, code: int) -> str:
+    """What is wrong with the folder after replacements, the last of them by the old index."""
     if code != 0:
         return f"whoever replaces it ends with {code}"
-    found, names = generation(told, folder), {path.name for path in folder.iterdir()}
-    more = names - {path.name for path in told.before.iterdir()}
-    return ", ".join(sorted(more)) + " is left" if more else "" if found == "old" else found
+    state, names = generation(target, folder), {path.name for path in folder.iterdir()}
+    extra = names - {path.name for path in target.before.iterdir()}
+    return ", ".join(sorted(extra)) + " is left" if extra else "" if state == "old" else state
 
 
 class _Reader:
-    """A process that opens an index and asks it, some times; it waits for a word before each."""
+    """A process that opens an index and queries it repeatedly, each time after a signal."""
 
     def __init__(self, index: Path, known: Sequence[_Answers], luck: float) -> None:
-        words, self._say = os.pipe()
+        signals, self._signal = os.pipe()
 
-        def ask() -> int:
-            os.close(self._say)
-            return _asked(index, known, random.Random(luck), lambda: os.read(words, 1))
+        def query() -> int:
+            os.close(self._signal)
+            return _query(index, known, random.Random(luck), lambda: os.read(signals, 1))
 
-        self.process = forked(ask)
-        os.close(words)
+        self.process = forked(query)
+        os.close(signals)
 
-    def go_on(self, questions: int) -> None:
-        """Let it ask so many questions."""
+    def allow(self, queries: int) -> None:
+        """Let it send so many queries."""
         with suppress(BrokenPipeError):  # it has ended
-            os.write(self._say, bytes(questions))
+            os.write(self._signal, bytes(queries))
 
-    def let_go(self) -> None:
-        """It need not wait any more; readers that began later hold its pipe open until they end."""
-        os.close(self._say)
+    def release(self) -> None:
+        """Stop its waits; readers that started later hold its pipe open until they end."""
+        os.close(self._signal)
 
 
-def _asked(
+def _query(
     index: Path, known: Sequence[_Answers], chance: random.Random, wait: Callable[[], object]
 ) -> int:
-    """Open it and ask, some times: the exit code of a reader."""
+    """Open an index and query it repeatedly; the exit code of a reader."""
     for _ in range(_OPENED):
         names = chance.sample(sorted(known[0]), _NAMES)
-        found = _answers(index, names, wait)
-        if not any(all(found[name] == each[name] for name in names) for each in known):
+        answers = _answers(index, names, wait)
+        if not any(all(answers[name] == each[name] for name in names) for each in known):
             return _MIXED
     return _FINE
 
@@ -123,12 +121,12 @@ def _asked(
 def _answers(
     path: Path, names: Sequence[str] | None, wait: Callable[[], object] = lambda: None
 ) -> _Answers:
-    """What is related to some pages, or to all; a wait before each."""
-    index, found = cocite.open(path), _Answers()
+    """Related pages of the named nodes, or of all; wait before each query."""
+    index, answers = cocite.open(path), _Answers()
     for name in names or list(index.nodes):
         wait()
-        found[name] = [(hit.node, hit.score) for hit in index.related(name, 5)]
-    return found
+        answers[name] = [(hit.node, hit.score) for hit in index.related(name, 5)]
+    return answers
 
 
 # -- of a pipe -------------------------------------------------------------------------------
@@ -136,40 +134,42 @@ def _answers(
 
 def _pipes(given: Given) -> Row:
     chance, row = random.Random(given.seed), Row()
-    told = prepared(OPERATIONS["related-all, lines"], given.folder / "pipes", _PAGES)
-    index = str(told.before / "given.index")
+    target = prepared(OPERATIONS["related-all, lines"], given.folder / "pipes", _PAGES)
+    index = str(target.before / "given.index")
     commands = [
         ["related-all", index, "-k", "20", "-o", "-", "--output-format", kind]
         for kind in ("csv", "jsonl")
     ]
-    whole = [_read(words, None, slow=False)[1] for words in commands]
-    assert all(len(text) > 4 << 16 for text in whole)  # no pipe holds as much
+    outputs = [_read(words, None, slow=False)[1] for words in commands]
+    assert all(len(text) > 4 << 16 for text in outputs)  # more than a pipe holds
     for _ in given.cases(_PIPES, row):
-        which, slow = chance.randrange(len(commands)), chance.random() < 0.3
-        most = None if slow else chance.randrange(len(whole[which]) // 2)
-        code, found, said = _read(commands[which], most, slow)
-        wrong = "" if code == 0 and "Traceback" not in said else f"exit code {code}: {said[-400:]}"
-        if not (found == whole[which] if slow else whole[which].startswith(found)):
+        choice, slow = chance.randrange(len(commands)), chance.random() < 0.3
+        limit = None if slow else chance.randrange(len(outputs[choice]) // 2)
+        code, output, stderr = _read(commands[choice], limit, slow)
+        wrong = (
+            "" if code == 0 and "Traceback" not in stderr else f"exit code {code}: {stderr[-400:]}"
+        )
+        if not (output == outputs[choice] if slow else outputs[choice].startswith(output)):
             wrong = wrong or "other bytes"
-        row.add("a slow reader" if slow else f"a reader that ends after {most} bytes", wrong)
+        row.add("a slow reader" if slow else f"a reader that ends after {limit} bytes", wrong)
     return row
 
 
-def _read(words: Sequence[str], most: int | None, slow: bool) -> tuple[int, bytes, str]:
-    """Read what a command prints, all of it or so many bytes; ``slow``: a page at a time."""
+def _read(words: Sequence[str], limit: int | None, slow: bool) -> tuple[int, bytes, str]:
+    """Read the output of a command, all or ``limit`` bytes; ``slow``: a page at a time."""
     command = [sys.executable, "-m", "cocite", *words]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stdout
     assert process.stderr
-    output, size, found = process.stdout.fileno(), _PIECE, b""
+    output, size, content = process.stdout.fileno(), _PIECE, b""
     if slow:
         size = fcntl.fcntl(output, fcntl.F_SETPIPE_SZ, 1)
-    while most is None or len(found) < most:
-        piece = os.read(output, size if most is None else min(most - len(found), size))
-        found += piece
+    while limit is None or len(content) < limit:
+        piece = os.read(output, size if limit is None else min(limit - len(content), size))
+        content += piece
         if not piece:
             break
     process.stdout.close()
-    said = process.stderr.read().decode()
+    stderr = process.stderr.read().decode()
     process.stderr.close()
-    return process.wait(), found, said
+    return process.wait(), content, stderr

@@ -1,4 +1,4 @@
-"""What a run came to, as a part of a document: a table of promises, and what was attacked."""
+"""The results of a run as part of a document: a table of promises and attacks."""
 
 import platform
 from dataclasses import dataclass
@@ -15,52 +15,50 @@ END = "<!-- end of what came of it -->"
 
 @dataclass(frozen=True)
 class Ran:
-    """A run: what drew its cases, how long it took, and what came of each kind, by what was
-    attacked.
-    """
+    """A run: its seed, its duration, and the rows of each kind by target."""
 
     seed: int
     seconds: float
     rows: dict[str, dict[str, Row]]
 
     def to_json(self) -> dict[str, Any]:
-        """All of it; what was attacked is under ``of``."""
+        """All results; the targets are under ``of``."""
         kinds = {}
         for kind, rows in self.rows.items():
-            told = {"promise": KINDS[kind].promise, "test": KINDS[kind].how}
+            described = {"promise": KINDS[kind].promise, "test": KINDS[kind].how}
             of = {name: row.to_json() for name, row in rows.items()}
-            kinds[kind] = told | Row.sum([*rows.values()]).to_json() | {"of": of}
+            kinds[kind] = described | Row.sum([*rows.values()]).to_json() | {"of": of}
         return {"seed": self.seed, "seconds": round(self.seconds), "kinds": kinds}
 
     def to_markdown(self) -> str:
-        """A table of promises, and what was attacked."""
+        """A table of promises and attacks."""
         sums = {kind: Row.sum([*rows.values()]) for kind, rows in self.rows.items()}
-        all_of = Row.sum([*sums.values()])
+        total = Row.sum([*sums.values()])
         lines = [
             f"Results of a {self.seconds / 60:.0f}-minute run, {datetime.now(UTC):%Y-%m-%d}, "
-            f"Python {platform.python_version()}, seed {self.seed}: {all_of.injected:,} faults, "
-            f"{len(all_of.lost):,} lost.",
+            f"Python {platform.python_version()}, seed {self.seed}: {total.injected:,} faults, "
+            f"{len(total.lost):,} lost.",
             "",
             "| promise | how it is attacked | `tests/torture/` | faults injected | survived "
             "| reported | lost |",
             "| --- | --- | --- | ---: | ---: | ---: | ---: |",
         ]
         for kind, row in sums.items():
-            told = KINDS[kind]
+            entry = KINDS[kind]
             lines.append(
-                f"| {told.promise} | {told.how} (`{kind}`) | `tests/torture/{told.file}` "
+                f"| {entry.promise} | {entry.how} (`{kind}`) | `tests/torture/{entry.file}` "
                 f"| {row.injected:,} "
-                f"| {row.survived:,} | {row.told:,} | {len(row.lost):,} |"
+                f"| {row.survived:,} | {row.reported:,} | {len(row.lost):,} |"
             )
         lines += ["", "Number of attacks by target:", ""]
         for kind, rows in self.rows.items():
-            some = [f"{name} {row.injected:,}" for name, row in rows.items()]
-            lines.append(f"* `{kind}`: {'; '.join(some)}.")
+            targets = [f"{name} {row.injected:,}" for name, row in rows.items()]
+            lines.append(f"* `{kind}`: {'; '.join(targets)}.")
         return "\n".join(lines)
 
 
 def check_report(path: Path) -> None:
-    """See that there is a place for the tables, before any work is done."""
+    """Check, before any work, that the document has a place for the tables."""
     text = path.read_text("utf-8") if path.exists() else ""
     if not 0 <= text.find(BEGIN) < text.find(END):
         raise SystemExit(f"{path} has no lines {BEGIN} and {END}: put them where the tables go")

@@ -1,7 +1,7 @@
-"""What came of faults, counted; and the time that there is for them.
+"""Counts of faults and their outcomes; and the time budget for them.
 
-A fault is *survived* if all is as if it had not been, in the end; *told* if what is asked is
-refused with what is wrong, and nothing else comes of it; *lost* otherwise, with what is wrong.
+A fault is *survived* if the final state is as without it; *reported* if the operation is refused
+with a correct error and has no other effect; *lost* otherwise, with a description of the damage.
 """
 
 from __future__ import annotations
@@ -14,77 +14,76 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 _MOST = 20
-_Thing = TypeVar("_Thing")
+_Item = TypeVar("_Item")
 
 
 @dataclass
 class Row:
-    """Of one kind of fault, and one thing that is done meanwhile: how many were ``injected``, how
-    many it ``survived``, how many were ``told``, and what was ``lost``; ``seen`` is what was there
-    afterwards.
+    """Counts for one kind of fault and one target: faults ``injected``, ``survived`` and
+    ``reported``, and descriptions of what was ``lost``; ``seen`` counts the final states.
     """
 
     injected: int = 0
     survived: int = 0
-    told: int = 0
+    reported: int = 0
     lost: list[str] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
 
-    def add(self, fault: str, wrong: str, told: bool = False) -> None:
-        """Count a fault, and what is wrong after it, if anything is; or that it was ``told``."""
+    def add(self, fault: str, wrong: str, reported: bool = False) -> None:
+        """Count a fault, with what is wrong after it, if anything; or as ``reported``."""
         self.injected += 1
-        self.survived += not wrong and not told
-        self.told += not wrong and told
+        self.survived += not wrong and not reported
+        self.reported += not wrong and reported
         if wrong:
             self.lost.append(f"{fault}: {wrong}")
 
     @classmethod
     def sum(cls, rows: Sequence[Row]) -> Self:
-        """All of some in one."""
+        """The sum of rows."""
         whole = cls()
         for row in rows:
             whole.injected += row.injected
             whole.survived += row.survived
-            whole.told += row.told
+            whole.reported += row.reported
             whole.lost += row.lost
             whole.seen += row.seen
         return whole
 
     def to_json(self) -> dict[str, Any]:
-        """As a report takes it; of many losses the first ones are told."""
+        """The counts for a report, with the first losses."""
         counted: dict[str, Any] = {"injected": self.injected, "survived": self.survived}
-        counted |= {"told": self.told, "lost": len(self.lost)}
+        counted |= {"reported": self.reported, "lost": len(self.lost)}
         counted["seen"] = dict(sorted(self.seen.items()))
         return counted | ({"first": self.lost[:_MOST]} if self.lost else {})
 
 
 class Until:
-    """So many seconds from now on."""
+    """A time budget in seconds, which starts now."""
 
     def __init__(self, seconds: float) -> None:
         self._end = time.monotonic() + seconds
 
     @property
     def left(self) -> float:
-        """Seconds that are left; 0 if none is."""
+        """Seconds left, at least 0."""
         return max(self._end - time.monotonic(), 0.0)
 
     @property
     def over(self) -> bool:
-        """Whether there is none left."""
+        """Whether no time is left."""
         return self.left == 0
 
-    def parts(self, things: Sequence[_Thing]) -> Iterator[tuple[_Thing, Until]]:
-        """Each of some things with its part of what is left when its turn comes: what one does not
-        take the others have.
+    def parts(self, items: Sequence[_Item]) -> Iterator[tuple[_Item, Until]]:
+        """Each item with an equal part of the time left when its turn comes: time that one does
+        not use goes to the others.
         """
-        for number, thing in enumerate(things):
-            yield thing, Until(self.left / (len(things) - number))
+        for number, item in enumerate(items):
+            yield item, Until(self.left / (len(items) - number))
 
 
 def in_turns(works: Sequence[Iterator[object]], until: Until) -> None:
-    """A step of each in its turn, until all are at their end or the time is over: one that is slow,
-    or that takes long to begin, takes nothing from the others. Each has one step at least.
+    """Run one step of each work in turn, until all end or the time is over: a slow work takes no
+    steps from the others. Each runs at least one step.
     """
     left = [work for work in works if next(work, _END) is not _END]
     while left:
@@ -100,9 +99,9 @@ _END = object()
 
 @dataclass(frozen=True)
 class Given:
-    """What a kind of fault is given: a ``folder`` for all kinds of a run, the ``share`` of its
-    cases that are wanted, the ``seed`` that draws them, and the time that it has; ``only`` stores
-    or operations with these words in their names, and hostile contents with those of ``case``.
+    """The parameters of a kind of fault: a ``folder`` for all kinds of a run, the ``share`` of its
+    cases to run, the ``seed`` that draws them, and its time; ``only`` selects stores or operations
+    by text in their names, and ``case`` hostile contents.
     """
 
     folder: Path
@@ -112,15 +111,15 @@ class Given:
     only: str = ""
     case: str = ""
 
-    def count(self, most: int) -> int:
-        """The wanted share of so many, one at least."""
-        return max(1, round(self.share * most))
+    def count(self, total: int) -> int:
+        """The share of a total, at least 1."""
+        return max(1, round(self.share * total))
 
-    def cases(self, most: int, *rows: Row) -> Iterator[int]:
-        """Numbers of the wanted share of so many cases, until the time is over and each of ``rows``
-        has one.
+    def cases(self, total: int, *rows: Row) -> Iterator[int]:
+        """Numbers of the share of a total of cases, until the time is over and each of ``rows`` has
+        a case.
         """
-        for number in range(self.count(most)):
+        for number in range(self.count(total)):
             if self.until.over and all(row.injected for row in rows):
                 return
             yield number
@@ -128,7 +127,7 @@ class Given:
     def in_turns(
         self, names: Iterable[str], work: Callable[[str, Row], Iterator[object]]
     ) -> dict[str, Row]:
-        """Do the work of each name with ``only`` in it, in turns; the row of each."""
+        """Run the work of each name that contains ``only``, in turns; return their rows."""
         rows = {name: Row() for name in names if self.only in name}
         in_turns([work(name, row) for name, row in rows.items()], self.until)
         return rows

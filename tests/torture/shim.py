@@ -1,11 +1,11 @@
-"""Stands between cocite and the disk: at every call of ``storage/disk.py``, before and after it.
+"""Intercept every call of ``storage/disk.py``, before and after it.
 
     with between(before, after): ...      ``before(name, arguments)``, ``after(name, arguments)``
     run_killed(work, 17)                  a process that ends, as by kill -9, at the 17th point
-    count_points(work)                    how many there are
+    count_points(work)                    the number of points
 
-A point is the begin or the end of a call, or the middle of a write. A process that ends there runs
-nothing any more: no ``finally``, no destructor; its locks go with it.
+A point is the start or the end of a call, or the middle of a write. A process that ends there runs
+no more code: no ``finally``, no destructor; its locks are released.
 """
 
 import os
@@ -20,14 +20,14 @@ from typing import Any, TypeVar
 from cocite.storage import disk
 
 KILLED, _BROKEN = 9, 70
-_Told = Callable[[str, tuple[Any, ...]], None]
+_Callback = Callable[[str, tuple[Any, ...]], None]
 _Reached = Callable[[int], None]
 _Value = TypeVar("_Value")
 
 
 @contextmanager
-def between(before: _Told, after: _Told) -> Iterator[None]:
-    """A context in which all calls are told."""
+def between(before: _Callback, after: _Callback) -> Iterator[None]:
+    """Run the callbacks around all disk calls."""
     real = {
         name: call
         for name, call in vars(disk).items()
@@ -37,9 +37,9 @@ def between(before: _Told, after: _Told) -> Iterator[None]:
     def wrapped(name: str) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             before(name, arguments)
-            found = real[name](*arguments, **options)
+            result = real[name](*arguments, **options)
             after(name, arguments)
-            return found
+            return result
 
         return call
 
@@ -53,7 +53,7 @@ def between(before: _Told, after: _Told) -> Iterator[None]:
 
 
 def forked(work: Callable[[], int]) -> int:
-    """Do it in a fork of this process, which ends with its exit code; returns the fork's number."""
+    """Run work in a fork, which exits with its code; return the fork's process ID."""
     sys.stdout.flush()
     sys.stderr.flush()
     child = os.fork()
@@ -72,26 +72,26 @@ def forked(work: Callable[[], int]) -> int:
 
 
 def run_apart(work: Callable[[], int]) -> int:
-    """Do it in a fork of this process; returns its exit code."""
+    """Run work in a fork of this process; return its exit code."""
     _, status = os.waitpid(forked(work), 0)
     code = os.waitstatus_to_exitcode(status)
     if code == _BROKEN:
-        raise AssertionError("the process ended by an error that is none of cocite's")
+        raise AssertionError("the process ended by an error that is not cocite's")
     return code
 
 
 def value_apart(work: Callable[[], tuple[int, _Value]]) -> tuple[int, _Value | None]:
-    """The same, with a value beside the exit code: None if it does not end by itself."""
+    """The same, with a value besides the exit code: None if the process was killed."""
     reader, writer = os.pipe()
 
-    def sent() -> int:
+    def send() -> int:
         code, value = work()
         with os.fdopen(writer, "wb") as file:
             pickle.dump(value, file)
         return code
 
     try:
-        code = run_apart(sent)
+        code = run_apart(send)
     finally:
         os.close(writer)
         with os.fdopen(reader, "rb") as file:
@@ -100,7 +100,7 @@ def value_apart(work: Callable[[], tuple[int, _Value]]) -> tuple[int, _Value | N
 
 
 def count_points(work: Callable[[], int]) -> int:
-    """How many points it passes, which must end well."""
+    """The number of points that successful work passes."""
     code, passed = value_apart(lambda: _watched(work, lambda passed: None))
     assert code == 0, f"exit code {code}"
     assert passed is not None
@@ -108,8 +108,8 @@ def count_points(work: Callable[[], int]) -> int:
 
 
 def run_killed(work: Callable[[], int], point: int) -> int:
-    """The same as :func:`run_apart`; it ends at the ``point``-th of all, with :data:`KILLED`, if it
-    comes so far.
+    """As :func:`run_apart`, but the process exits with :data:`KILLED` at its ``point``-th point, if
+    it has as many.
     """
 
     def reached(passed: int) -> None:
@@ -123,8 +123,8 @@ def run_killed(work: Callable[[], int], point: int) -> int:
 
 
 def _watched(work: Callable[[], int], reached: _Reached, half: int = 0) -> tuple[int, int]:
-    """What it returns, and how many points it has passed: each is told by its number. A write whose
-    middle is the point ``half`` writes as much before.
+    """The result of work and the number of points passed; ``reached`` gets the number of each. A
+    write whose middle is the point ``half`` first writes its first half.
     """
     passed = 0
 

@@ -1,10 +1,10 @@
-"""Small stores of every kind, that are harmed: a graph of each kind of names, an index of each
-layout and measure.
+"""Small stores of every kind, to be harmed: a graph of each kind of names, an index of each layout
+and measure.
 
-    python -m tests.torture.stores FOLDER      makes them all
+    python -m tests.torture.stores FOLDER      makes all stores
 
-Forty pages, so that names take three blocks; URLs and others, titles, texts, links with weights and
-without. ``newer`` is a graph that indexes are refreshed from.
+There are 40 nodes, so that names take three blocks; URLs and other names, titles, texts, weighted
+and unweighted links. Indexes are refreshed from the graph ``newer``.
 """
 
 import shutil
@@ -19,9 +19,9 @@ from cocite import Graph
 
 NAMES = [f"http://s{i % 5}.org/p{i}" for i in range(24)] + [f"page {i}" for i in range(16)]
 NEWER, NEWER_WEIGHTED = "newer.graph", "newer-weighted.graph"
-"""What indexes are refreshed from: not harmed themselves."""
+"""Graphs that indexes are refreshed from; not harmed."""
 PIECE = "piece.index"
-"""What ``trees`` is merged with: not harmed itself."""
+"""The index that ``trees`` is merged with; not harmed."""
 _WALKS = {"samples": 6, "length": 5, "shard": 4}
 INDEXES: dict[str, dict[str, Any]] = {
     "trees": {**_WALKS, "measure": "psimrank"},
@@ -46,7 +46,7 @@ INDEXES: dict[str, dict[str, Any]] = {
     "kept": {**_WALKS, "measure": "psimrank", "only_prefix": "page"},
     "refreshed": {**_WALKS, "measure": "psimrank"},
 }
-"""Name -> what an index is built with; those in :data:`WEIGHTED` of the graph with weights."""
+"""Name -> options of a build; those in :data:`WEIGHTED` use the weighted graph."""
 WEIGHTED = "weighted", "ppr"
 
 
@@ -65,7 +65,7 @@ def _graph(folder: Path, name: str, rows: list[str], **options: Any) -> Graph:
 
 
 def make_stores(folder: Path) -> None:
-    """Make all of them in ``folder``: stores end in ``.graph`` and ``.index``."""
+    """Make all stores in ``folder``, with the suffixes ``.graph`` and ``.index``."""
     folder.mkdir(parents=True, exist_ok=True)
     titles, texts = folder / "titles.tsv", folder / "texts.tsv"
     titles.write_text("".join(f"{n}\tTitle öf {i}\n" for i, n in enumerate(NAMES[::2])), "utf-8")
@@ -81,22 +81,24 @@ def make_stores(folder: Path) -> None:
     newer = _graph(folder, NEWER.removesuffix(".graph"), later)
     _graph(folder, NEWER_WEIGHTED.removesuffix(".graph"), later, weight_column="3")
     for name, options in INDEXES.items():
-        given = options | ({"texts": texts} if options.get("measure") == "tfidf" else {})
-        cocite.build(weighted if name in WEIGHTED else plain, folder / f"{name}.index", **given)
+        build_options = options | ({"texts": texts} if options.get("measure") == "tfidf" else {})
+        cocite.build(
+            weighted if name in WEIGHTED else plain, folder / f"{name}.index", **build_options
+        )
     piece: dict[str, Any] = {"length": 5, "shard": 4, "measure": "psimrank", "numbers": range(6, 9)}
     cocite.build(plain, folder / PIECE, **piece)
     cocite.refresh(folder / "refreshed.index", newer, fraction=0.5, force=True)
 
 
 def harmed(folder: Path) -> list[Path]:
-    """The stores in ``folder`` that are harmed."""
+    """The stores in ``folder`` to harm."""
     spared = NEWER, NEWER_WEIGHTED, PIECE
     paths = (path for path in folder.iterdir() if path.suffix in (".graph", ".index"))
     return sorted(path for path in paths if path.name not in spared)
 
 
 def copied(store: Path, folder: Path) -> Path:
-    """A copy in a new ``folder`` whose files are the same ones until they are replaced."""
+    """A copy in a new ``folder``, with hard links to the files except the manifest."""
     folder.mkdir(parents=True)
     path = folder / store.name
     shutil.copytree(store, path, copy_function=_link)

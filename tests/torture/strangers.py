@@ -1,13 +1,12 @@
-"""Files of strangers: databases whose views want more than they hold, and names of files that are
-patterns somewhere.
+"""Untrusted files: databases whose views try to read other files, and file names that look like
+patterns.
 
-A database that a view reads a file by is made in each way that there is, and asked in each way
-that cocite asks one; a word that stands in that file must come out nowhere. Others are damaged:
-bytes of a sound one are changed, or its end is missing. Names of files are drawn out of the signs
-that shells, DuckDB and addresses take for something else; what is read by such a name is what is in
-that file, and its neighbors, which a pattern would match, are left alone.
+Views read a file in every known way, and cocite reads the database in each of its own ways; a
+secret word of that file must not come out. Other databases are damaged: bytes of a sound one
+change, or its end is missing. File names contain characters that are special to shells, DuckDB or
+URLs; only the named file is read, not its neighbors, which a pattern would match.
 
-Each case runs in a process of its own (``children.py``).
+Each case runs in a separate process (``children.py``).
 """
 
 import json
@@ -30,10 +29,10 @@ from tests.io.plain import links
 from tests.torture.children import Step, judge
 from tests.torture.results import Given, Row
 
-_WORD = "wordthatstaysinside"
+_SECRET = "wordthatstaysinside"
 _MEMORY = "400MB"
 _ROOM = 2 << 30
-"""Addresses that a case may take: DuckDB reserves more than it uses."""
+"""Address space for a case: DuckDB reserves more than it uses."""
 _DAMAGED, _NAMED = 1000, 1000
 _ROWS = [("a", "b"), ("b", "c"), ("c", "a")]
 
@@ -70,7 +69,7 @@ _LITE = [
     "SELECT edit('{file}') AS a, 'x' AS b",
 ]
 _Ask = Callable[[Path, Path], cocite.Graph]
-_ASKS: dict[str, _Ask] = {
+_METHODS: dict[str, _Ask] = {
     "--table": lambda base, out: _ingest(out, database=str(base), table="v"),
     "--sql": lambda base, out: _ingest(out, database=str(base), sql="select a, b from v"),
     "--titles": lambda base, out: _ingest(out, inputs=_ROWS, titles=f"{base}#v"),
@@ -81,18 +80,18 @@ _ASKS: dict[str, _Ask] = {
 }
 
 
-def _ingest(out: Path, **given: object) -> cocite.Graph:
-    return cocite.ingest(output=out, memory=_MEMORY, threads=1, overwrite=True, **given)
+def _ingest(out: Path, **options: object) -> cocite.Graph:
+    return cocite.ingest(output=out, memory=_MEMORY, threads=1, overwrite=True, **options)
 
 
 def open_databases(given: Given) -> dict[str, Row]:
-    """Open databases of strangers with such views, then damaged ones."""
+    """Open untrusted databases with such views, then damaged ones."""
     home = given.folder / "strangers"
     home.mkdir()
-    folder = home / _WORD
+    folder = home / _SECRET
     folder.mkdir()
-    (folder / "secret.txt").write_text(f"{_WORD}\t{_WORD}\n")
-    rows = f"SELECT '{_WORD}' AS a, 'x' AS b"
+    (folder / "secret.txt").write_text(f"{_SECRET}\t{_SECRET}\n")
+    rows = f"SELECT '{_SECRET}' AS a, 'x' AS b"
     with duckdb.connect() as connection:
         connection.execute(f"COPY ({rows}) TO '{folder}/secret.parquet' (FORMAT parquet)")
     _warm(home)
@@ -103,38 +102,40 @@ def open_databases(given: Given) -> dict[str, Row]:
         "damaged files": (_damaged(chance) for _ in range(given.count(_DAMAGED))),
     }
 
-    def work(what: str, row: Row) -> Iterator[None]:
-        for name, make in cases[what]:
+    def run_cases(kind: str, row: Row) -> Iterator[None]:
+        for name, make in cases[kind]:
             _case(name, make, row, home)
             yield
 
-    found = given.in_turns(cases, work)
+    results = given.in_turns(cases, run_cases)
     shutil.rmtree(home)
-    return found
+    return results
 
 
 def _warm(home: Path) -> None:
-    """Compile what the cases use, and load it."""
+    """Compile and load the code that the cases use."""
     (home / "links.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in _ROWS))
     _ingest(home / "warm", inputs=home / "links.tsv", titles=home / "links.tsv")
     shutil.rmtree(home / "warm")
 
 
 def _views(home: Path, folder: Path) -> Iterator[tuple[str, Callable[[Path], None]]]:
-    named = {"file": folder / "secret.txt", "folder": folder, "word": _WORD}
-    yield "duckdb: sound", partial(_made, duckdb.connect)
-    yield "sqlite: sound", partial(_made, sqlite3.connect)
+    named = {"file": folder / "secret.txt", "folder": folder, "word": _SECRET}
+    yield "duckdb: sound", partial(_make_database, duckdb.connect)
+    yield "sqlite: sound", partial(_make_database, sqlite3.connect)
     for read in _READS:
         for wrap in _WRAPS:
             view = wrap.format(view=read.format(**named))
-            yield f"duckdb: {view}", partial(_made, duckdb.connect, view=view)
+            yield f"duckdb: {view}", partial(_make_database, duckdb.connect, view=view)
     for read in _LITE:
         view = read.format(**named)
-        yield f"sqlite: {view}", partial(_made, sqlite3.connect, view=view)
+        yield f"sqlite: {view}", partial(_make_database, sqlite3.connect, view=view)
 
 
-def _made(connect: Callable[[str], Any], base: Path, view: str = "SELECT * FROM sound") -> None:
-    """A database with a sound table and a view; one that it refuses to make is no case."""
+def _make_database(
+    connect: Callable[[str], Any], base: Path, view: str = "SELECT * FROM sound"
+) -> None:
+    """Make a database with a sound table and a view; if that fails there is no case."""
     with closing(connect(str(base))) as connection:
         connection.execute("CREATE TABLE sound (a VARCHAR, b VARCHAR)")
         connection.executemany("INSERT INTO sound VALUES (?, ?)", _ROWS)
@@ -144,18 +145,18 @@ def _made(connect: Callable[[str], Any], base: Path, view: str = "SELECT * FROM 
 
 def _damaged(chance: random.Random) -> tuple[str, Callable[[Path], None]]:
     kind = chance.choice(("duckdb", "sqlite"))
-    seed, cut = chance.getrandbits(32), chance.random() < 0.2
+    seed, truncate = chance.getrandbits(32), chance.random() < 0.2
 
     def make(base: Path) -> None:
-        _made(duckdb.connect if kind == "duckdb" else sqlite3.connect, base)
-        content, own = bytearray(base.read_bytes()), random.Random(seed)
-        if cut:
-            del content[own.randrange(len(content)) :]
-        for _ in range(0 if cut else own.randint(1, 8)):
-            content[own.randrange(len(content))] = own.choice((0, 255, own.randrange(256)))
+        _make_database(duckdb.connect if kind == "duckdb" else sqlite3.connect, base)
+        content, rng = bytearray(base.read_bytes()), random.Random(seed)
+        if truncate:
+            del content[rng.randrange(len(content)) :]
+        for _ in range(0 if truncate else rng.randint(1, 8)):
+            content[rng.randrange(len(content))] = rng.choice((0, 255, rng.randrange(256)))
         base.write_bytes(content)
 
-    return f"{kind}, {'cut' if cut else 'changed'}, seed {seed}", make
+    return f"{kind}, {'cut' if truncate else 'changed'}, seed {seed}", make
 
 
 def _case(name: str, make: Callable[[Path], None], row: Row, home: Path) -> None:
@@ -165,22 +166,24 @@ def _case(name: str, make: Callable[[Path], None], row: Row, home: Path) -> None
     except (duckdb.Error, sqlite3.Error):
         base.unlink(missing_ok=True)
         return
-    before = _lying(home)
-    steps: list[Step] = [(how, partial(_see, ask, base, out)) for how, ask in _ASKS.items()]
+    before = _snapshot(home)
+    steps: list[Step] = [
+        (method, partial(_check, ask, base, out)) for method, ask in _METHODS.items()
+    ]
 
-    def beside(counts: Counter[str]) -> str:
-        if (now := _lying(home)) != before:
-            return f"lies about, or is changed: {sorted(now ^ before)}"
+    def check(counts: Counter[str]) -> str:
+        if (after := _snapshot(home)) != before:
+            return f"files were added or changed: {sorted(after ^ before)}"
         refused = name.endswith(": sound") and counts["answer"] != len(steps)
         return "a sound database is refused" if refused else ""
 
-    judge(name, steps, row, _ROOM, beside)
+    judge(name, steps, row, _ROOM, check)
     for path in (base, base.with_suffix(".db.wal")):
         path.unlink(missing_ok=True)
     shutil.rmtree(out, ignore_errors=True)
 
 
-def _lying(home: Path) -> set[tuple[str, bytes]]:
+def _snapshot(home: Path) -> set[tuple[str, bytes]]:
     return {
         (str(path), path.read_bytes() if path.is_file() else b"")
         for path in home.rglob("*")
@@ -188,33 +191,33 @@ def _lying(home: Path) -> set[tuple[str, bytes]]:
     }
 
 
-def _see(ask: _Ask, base: Path, out: Path) -> None:
-    """Ask, and see that the word is in no name, no title and no message."""
+def _check(ask: _Ask, base: Path, out: Path) -> None:
+    """Query, and check that the secret is in no name, title or message."""
     try:
         graph = ask(base, out)
     except CociteError as error:
-        said = str(error).replace(f"/{_WORD}/", "/")  # the folder's name is in the query itself
-        assert _content(said), said
+        message = str(error).replace(f"/{_SECRET}/", "/")  # the query itself has the folder
+        assert _is_clean(message), message
         raise
     titles = graph.titles
     names = [*graph.names, *(titles[node] or "" for node in range(graph.nodes) if titles)]
-    assert all(_content(name.replace(f"/{_WORD}", "")) for name in names), names
+    assert all(_is_clean(name.replace(f"/{_SECRET}", "")) for name in names), names
     shutil.rmtree(out)
 
 
-def _content(text: str) -> bool:
-    return _WORD not in text and "PATH=" not in text
+def _is_clean(text: str) -> bool:
+    return _SECRET not in text and "PATH=" not in text
 
 
 # -- names of files --------------------------------------------------------------------------
 
-_SIGNS = ["*", "?", "[", "]", "!", "-", "{", "}", ",", "~", "%41", "\\", "'", '"', "#", ";", " "]
-_SIGNS += ["a", "b", "ä", "=", ":", "$x", "`", "&", "(", ")", "..", "@", "+", "\u2028", "^", "|"]
+_CHARS = ["*", "?", "[", "]", "!", "-", "{", "}", ",", "~", "%41", "\\", "'", '"', "#", ";", " "]
+_CHARS += ["a", "b", "ä", "=", ":", "$x", "`", "&", "(", ")", "..", "@", "+", "\u2028", "^", "|"]
 _KINDS = ["parquet", "csv", "jsonl", "sqlite", "duckdb"]
 
 
 def name_files(given: Given) -> dict[str, Row]:
-    """Files of names that are drawn, each beside others that such a pattern would match."""
+    """Read files with random names, each beside others that match it as a pattern."""
     home = given.folder / "names"
     home.mkdir()
     _warm(home)
@@ -228,12 +231,12 @@ def name_files(given: Given) -> dict[str, Row]:
 
 
 def _name(chance: random.Random) -> str:
-    text = "".join(chance.choice(_SIGNS) for _ in range(chance.randint(1, 5)))
+    text = "".join(chance.choice(_CHARS) for _ in range(chance.randint(1, 5)))
     return text if text.strip(".") else "x"
 
 
 def _name_case(chance: random.Random, kind: str, row: Row, home: Path) -> None:
-    """The file that is meant, in a folder of such a name, among others; all hold their own path."""
+    """A file in a folder, both with random names, among others; each holds its own name."""
     folder, name = home / _name(chance), _name(chance)
     others = {name.translate({ord(s): c for s in "*?[]{}!~\\"}) for c in ("", "a", "b", "aa")}
     names = [name, *sorted((others | {"a", "b"}) - {name, "", ".", ".."})]
@@ -241,9 +244,9 @@ def _name_case(chance: random.Random, kind: str, row: Row, home: Path) -> None:
         place.mkdir(parents=True, exist_ok=True)
         for each in names:
             _write(place / f"{each}.{kind}", kind, home / "plain")
-    meant = folder / f"{name}.{kind}"
-    steps = [*_readings(meant, folder, kind)]
-    judge(f"{kind}: {str(meant.relative_to(home))!r}", steps, row, _ROOM)
+    path = folder / f"{name}.{kind}"
+    steps = [*_readings(path, folder, kind)]
+    judge(f"{kind}: {str(path.relative_to(home))!r}", steps, row, _ROOM)
 
 
 def _write(path: Path, kind: str, plain: Path) -> None:
@@ -254,12 +257,12 @@ def _write(path: Path, kind: str, plain: Path) -> None:
     elif kind == "jsonl":
         path.write_text(json.dumps({"source": name, "target": title}) + "\n", "utf-8")
     elif kind == "sqlite":
-        with closing(sqlite3.connect(path)) as made:
-            made.execute("CREATE TABLE links (source, target)")
-            made.execute("INSERT INTO links VALUES (?, ?)", (name, title))
-            made.commit()
+        with closing(sqlite3.connect(path)) as database:
+            database.execute("CREATE TABLE links (source, target)")
+            database.execute("INSERT INTO links VALUES (?, ?)", (name, title))
+            database.commit()
     else:
-        # DuckDB itself writes to a plain name; the name is given afterwards.
+        # DuckDB writes to a plain name; the file is renamed afterwards.
         with duckdb.connect(str(plain) if kind == "duckdb" else ":memory:") as connection:
             connection.execute("CREATE TABLE links (source VARCHAR, target VARCHAR)")
             connection.execute("INSERT INTO links VALUES (?, ?)", (name, title))
@@ -273,22 +276,22 @@ def _text(path: Path) -> str:
 
 
 def _readings(path: Path, folder: Path, kind: str) -> Iterator[Step]:
-    """Ways to read a file by its name; the graph that comes of it is of its row alone."""
-    out, wanted = folder / "out", [(path.name.strip(" "), "t")]
+    """Ways to read a file by its name; the graph must hold only its row."""
+    out, expected = folder / "out", [(path.name.strip(" "), "t")]
 
-    def see(**given: object) -> None:
-        found = links(_ingest(out, **given))
-        assert found == wanted, f"{found} is not {wanted}"
+    def check(**options: object) -> None:
+        actual = links(_ingest(out, **options))
+        assert actual == expected, f"{actual} is not {expected}"
 
     if kind in ("sqlite", "duckdb"):
-        yield "--database", lambda: see(database=str(path))
-        yield "an address", lambda: see(database=f"{kind}:///{path}#links")
+        yield "--database", lambda: check(database=str(path))
+        yield "an address", lambda: check(database=f"{kind}:///{path}#links")
         return
-    yield "a file", lambda: see(inputs=path)
-    yield "twice", lambda: see(inputs=[path, path])
+    yield "a file", lambda: check(inputs=path)
+    yield "twice", lambda: check(inputs=[path, path])
     if kind == "parquet":
-        yield "with titles and nodes", lambda: see(inputs=path, titles=path)
-    yield "by its name alone", lambda: _within(folder, lambda: see(inputs=path.name))
+        yield "with titles and nodes", lambda: check(inputs=path, titles=path)
+    yield "by its name alone", lambda: _within(folder, lambda: check(inputs=path.name))
 
 
 def _within(folder: Path, step: Callable[[], None]) -> None:

@@ -1,4 +1,4 @@
-"""What is asked of a store that was harmed: all commands that read one, and Python."""
+"""Steps for a harmed store: all commands that read one, and Python calls."""
 
 import contextlib
 import io
@@ -19,28 +19,28 @@ from tests.torture.stores import NEWER, NEWER_WEIGHTED, PIECE, WEIGHTED, copied,
 
 
 def steps_of(store: Path, stores: Path, names: tuple[str, str]) -> list[Step]:
-    """All steps for a store, a copy that may be replaced; ``stores`` are the whole ones."""
+    """All steps for a store, a disposable copy; ``stores`` holds the sound ones."""
     a, b = names
     path, out = str(store), store.parent
     python: list[Step]
     if store.suffix == ".graph":
-        verbs = _of_graphs(store, stores, a, b)
+        verbs = _graph_verbs(store, stores, a, b)
         python = [("Graph", lambda: _graph(store))]
     else:
-        verbs = _of_indexes(store, stores, a, b)
+        verbs = _index_verbs(store, stores, a, b)
         python = [("Index", lambda: _index(store, a, b))]
-    found = list(python)
+    steps = list(python)
     for verb, *words in verbs:
-        told = " ".join([verb, *words]).replace(path, store.name)
-        told = told.replace(f"{out}/", "").replace(f"{stores}/", "")
-        found.append((told, _cli(verb, words)))
-    return found
+        name = " ".join([verb, *words]).replace(path, store.name)
+        name = name.replace(f"{out}/", "").replace(f"{stores}/", "")
+        steps.append((name, _cli(verb, words)))
+    return steps
 
 
-def _of_graphs(store: Path, stores: Path, a: str, b: str) -> list[list[str]]:
+def _graph_verbs(store: Path, stores: Path, a: str, b: str) -> list[list[str]]:
     path, out = str(store), store.parent
     plain = ["--unweighted"] if store.stem == "weighted" else []
-    found = [
+    verbs = [
         ["verify", path],
         ["info", path],
         ["nodes", path, a[:3]],
@@ -57,16 +57,16 @@ def _of_graphs(store: Path, stores: Path, a: str, b: str) -> list[list[str]]:
     ]
     if store.stem in ("plain", "weighted"):
         index = "trees.index" if store.stem == "plain" else "weighted.index"
-        found.append(["refresh", str(copied(stores / index, out / "more")), path])
-    return found
+        verbs.append(["refresh", str(copied(stores / index, out / "more")), path])
+    return verbs
 
 
-def _of_indexes(store: Path, stores: Path, a: str, b: str) -> list[list[str]]:
+def _index_verbs(store: Path, stores: Path, a: str, b: str) -> list[list[str]]:
     path, out = str(store), store.parent
     weighted = store.stem in WEIGHTED
     name = NEWER if store.stem == "refreshed" else f"{'weighted' if weighted else 'plain'}.graph"
     graph = ["--graph", str(stores / name)]
-    found = [
+    verbs = [
         ["verify", path],
         ["info", path],
         ["nodes", path, a[:3], *graph],
@@ -80,17 +80,17 @@ def _of_indexes(store: Path, stores: Path, a: str, b: str) -> list[list[str]]:
         ["related", path, a, "--refine", *graph],
     ]
     if store.stem == "trees":
-        found.append(["merge", path, str(stores / PIECE), "-o", f"{out}/merged.index"])
+        verbs.append(["merge", path, str(stores / PIECE), "-o", f"{out}/merged.index"])
     newer = str(stores / (NEWER_WEIGHTED if weighted else NEWER))
     return [
-        *found,
+        *verbs,
         ["refresh", path, newer, "--fraction", "0.5"],
         ["refresh", path, newer, "--fraction", "1"],
     ]
 
 
 class _Refused(CociteError):
-    """What the command line refused."""
+    """A refusal of the command line."""
 
 
 def _cli(verb: str, words: list[str]) -> Callable[[], None]:
@@ -103,27 +103,27 @@ def _cli(verb: str, words: list[str]) -> Callable[[], None]:
         if code == 0:
             json.loads(out.getvalue(), parse_constant=_no_number)
             return
-        told = err.getvalue() + out.getvalue()[:200] * (verb == "verify")
-        assert told.strip(), "it failed and said nothing"
-        assert "Traceback" not in told, told
-        _check_unknown(told, words[0])
-        raise _Refused(told)
+        message = err.getvalue() + out.getvalue()[:200] * (verb == "verify")
+        assert message.strip(), "it failed without a message"
+        assert "Traceback" not in message, message
+        _check_unknown(message, words[0])
+        raise _Refused(message)
 
     return run
 
 
-def _check_unknown(told: str, path: str | Path) -> None:
-    """That no node is said not to be there: of what is asked for, every name is in the store. Names
-    that are integers may be others in a harmed one, such as all plus one, and nothing tells: of
-    these alone, one that is indeed not there may be said not to be.
+def _check_unknown(message: str, path: str | Path) -> None:
+    """Check that no existing node is reported as unknown: every queried name is in the store.
+    Integer names may change undetected in a harmed store, such as all plus one: only a name that is
+    indeed missing may be reported.
     """
-    unknown = re.findall(r"no node is named '([^']*)'", told)
-    if "no node is named" not in told:
+    unknown = re.findall(r"no node is named '([^']*)'", message)
+    if "no node is named" not in message:
         return
     names = Graph.open(path).names if kind_of(path) == "graph" else cocite.open(path).nodes
-    assert isinstance(names, IntegerNames), told
-    assert unknown, told
-    assert set(map(str, names)).isdisjoint(unknown), told
+    assert isinstance(names, IntegerNames), message
+    assert unknown, message
+    assert set(map(str, names)).isdisjoint(unknown), message
 
 
 def _no_number(word: str) -> None:
@@ -131,9 +131,9 @@ def _no_number(word: str) -> None:
 
 
 def _index(path: Path, a: str, b: str) -> None:
-    """From Python: one error does not keep the next question from being asked."""
+    """Query from Python; an error does not prevent later queries."""
     index = cocite.open(path)
-    questions: list[Callable[[], Any]] = [
+    queries: list[Callable[[], Any]] = [
         lambda: [hit.score for hit in index.related(a)],
         lambda: index.related(b, 3, exclude_same_site=True),
         lambda: index.similarity(a, b),
@@ -146,12 +146,12 @@ def _index(path: Path, a: str, b: str) -> None:
         lambda: index.nodes.titles() and index.nodes.titles().containing("title"),  # type: ignore
         lambda: [part.to_json() for part in index.stored.parts],
     ]
-    _all_of(questions, path)
+    _run_all(queries, path)
 
 
 def _graph(path: Path) -> None:
     graph = Graph.open(path)
-    questions: list[Callable[[], Any]] = [
+    queries: list[Callable[[], Any]] = [
         graph.info,
         graph.check,
         lambda: graph.in_neighbors(1),
@@ -166,15 +166,15 @@ def _graph(path: Path) -> None:
         graph.to_networkx,
         lambda: repr(graph) + repr(graph.names),
     ]
-    _all_of(questions, path)
+    _run_all(queries, path)
 
 
-def _all_of(questions: list[Callable[[], Any]], path: Path) -> None:
-    """Ask all, however many are refused; the first one that is refused is raised at the end."""
+def _run_all(queries: list[Callable[[], Any]], path: Path) -> None:
+    """Run all queries; raise the first refusal at the end."""
     refused: Damaged | None = None
-    for question in questions:
+    for query in queries:
         try:
-            question()
+            query()
         except Damaged as error:
             refused = refused or error
         except CociteError as error:
@@ -184,7 +184,7 @@ def _all_of(questions: list[Callable[[], Any]], path: Path) -> None:
 
 
 def warm(stores: Path, folder: Path, names: Callable[[Path], tuple[str, str]]) -> Iterator[str]:
-    """Ask all stores while they are whole, so that all is compiled; yields what is refused."""
+    """Query all stores while sound, to compile everything; yield refusals."""
     for store in harmed(stores):
         copy = copied(store, folder / store.name)
         for name, step in steps_of(copy, stores, names(store)):

@@ -64,7 +64,7 @@ class Journal:
         """Yield the log lines of the valid leading records; append their sizes to ``sizes``."""
         with self.path.open("rb") as file, self._log_path.open("rb") as log:
             for line in log:
-                words = line.split()
+                words = line[:-1].split(b" ")
                 if not line.endswith(b"\n") or len(words) != 2 or not words[0].isdigit():
                     return
                 if _digest(file, int(words[0])) != words[1].decode("ascii", "replace"):

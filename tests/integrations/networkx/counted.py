@@ -1,5 +1,5 @@
-"""A plug-in of the child that runs NetworkX's tests: counts what ran in the backend, and what was
-left to NetworkX, by NetworkX's own log, and writes it to the file that COUNTED_TO names.
+"""A pytest plug-in for NetworkX's tests: counts the calls in the backend and those left to
+NetworkX, by NetworkX's log, and writes the counts to the file that COUNTED_TO names.
 """
 
 import json
@@ -16,12 +16,12 @@ SIGNS = ("Falling back to use 'networkx'", "raised when calling", "Graph convers
 
 class Counting(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        told, values = str(record.msg), record.args
+        message, values = str(record.msg), record.args
         if not isinstance(values, tuple):
             return
-        if told.startswith("Using backend '%s' for call"):
+        if message.startswith("Using backend '%s' for call"):
             RAN[str(values[1])] += 1
-        elif any(sign in told for sign in SIGNS):
+        elif any(sign in message for sign in SIGNS):
             LEFT[str(values[1])] += 1
 
 

@@ -1,4 +1,4 @@
-"""Which NetworkX the backend speaks for: a mark for the tests that compare with it."""
+"""A mark that skips tests if NetworkX is older than the backend supports."""
 
 import networkx as nx
 import pytest

@@ -1,8 +1,8 @@
-"""NetworkX finds the backend, takes its conversions, leaves to itself what is not for it, and
-passes its own tests with it.
+"""NetworkX finds the backend, caches its conversions, keeps calls unfit for it, and passes its own
+tests with it.
 
-A child process asks, whose NetworkX sees the entry points of pyproject.toml: those that are
-installed, or, where an older installation has none, the same in a folder on its path.
+Tests run in child processes whose NetworkX sees the entry points of pyproject.toml: those that are
+installed, or, where an older installation has none, the same in a folder on the path.
 """
 
 import json
@@ -29,37 +29,39 @@ GROUPS = ("networkx.backends", "networkx.backend_info")
 __all__ = ["pytestmark"]
 
 
-def environment(folder: Path, **more: str) -> dict[str, str]:
-    """That of a child whose NetworkX sees the backend."""
+def environment(folder: Path, **variables: str) -> dict[str, str]:
+    """For a child whose NetworkX sees the backend."""
     paths = [str(Path(cocite.__file__).parents[1]), str(ROOT)]
     if not all(entry_points(group=group, name="cocite") for group in GROUPS):
-        paths.append(str(told_in(folder)))
+        paths.append(str(metadata_folder(folder)))
     if os.environ.get("PYTHONPATH"):
         paths.append(os.environ["PYTHONPATH"])
-    # The child is no worker of the pytest that runs this.
-    here = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
-    return here | more | {"PYTHONPATH": os.pathsep.join(paths)}
+    # The child is not a worker of this pytest.
+    inherited = {
+        name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")
+    }
+    return inherited | variables | {"PYTHONPATH": os.pathsep.join(paths)}
 
 
-def told_in(folder: Path) -> Path:
+def metadata_folder(folder: Path) -> Path:
     """A folder whose metadata names the entry points of pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    place = folder / "told" / "cocite_backend-1.dist-info"
-    place.mkdir(parents=True)
-    (place / "METADATA").write_text("Metadata-Version: 2.1\nName: cocite-backend\nVersion: 1\n")
+    dist_info = folder / "metadata" / "cocite_backend-1.dist-info"
+    dist_info.mkdir(parents=True)
+    (dist_info / "METADATA").write_text("Metadata-Version: 2.1\nName: cocite-backend\nVersion: 1\n")
     lines = [
         f"[{group}]\n" + "".join(f"{k} = {v}\n" for k, v in project["entry-points"][group].items())
         for group in GROUPS
     ]
-    (place / "entry_points.txt").write_text("\n".join(lines))
-    return place.parent
+    (dist_info / "entry_points.txt").write_text("\n".join(lines))
+    return dist_info.parent
 
 
-def ran(folder: Path, code: str, **more: str) -> Any:
-    """What a child prints, as JSON."""
+def run_child(folder: Path, code: str, **variables: str) -> Any:
+    """The JSON that a child prints."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", code],
-        env=environment(folder, **more),
+        env=environment(folder, **variables),
         capture_output=True,
         text=True,
         check=False,
@@ -69,14 +71,14 @@ def ran(folder: Path, code: str, **more: str) -> Any:
 
 
 @pytest.mark.process
-def test_importing_networkx_imports_nothing_else_of_cocite(tmp_path: Path) -> None:
+def test_backend_info_imports_no_other_module(tmp_path: Path) -> None:
     code = """
 import json, sys, networkx
 known = networkx.utils.backends.backend_info["cocite"]
 print(json.dumps([sorted(n for n in sys.modules if n.startswith("cocite")),
                   "numba" in sys.modules, sorted(known["functions"])]))
 """
-    modules, numba, functions = ran(tmp_path, code)
+    modules, numba, functions = run_child(tmp_path, code)
     assert modules == [
         "cocite",
         "cocite.integrations",
@@ -87,10 +89,11 @@ print(json.dumps([sorted(n for n in sys.modules if n.startswith("cocite")),
     assert functions == sorted(info.FUNCTIONS)
 
 
-def test_the_backend_has_what_it_tells_and_nothing_else() -> None:
+def test_backend_functions_match_info() -> None:
     own = {"can_run", "convert_from_nx", "convert_to_nx", "on_start_tests", "should_run", "Any"}
     assert (
-        set(info.FUNCTIONS) == {name for name, is_ in vars(backend).items() if callable(is_)} - own
+        set(info.FUNCTIONS)
+        == {name for name, value in vars(backend).items() if callable(value)} - own
     )
     known = nx.utils.backends._registered_algorithms
     assert set(info.FUNCTIONS) <= set(known)
@@ -103,7 +106,7 @@ def test_the_backend_has_what_it_tells_and_nothing_else() -> None:
 
 
 @pytest.mark.process
-def test_conversions_are_kept_with_the_graph_until_it_changes(tmp_path: Path) -> None:
+def test_convert_from_nx_is_cached_until_graph_changes(tmp_path: Path) -> None:
     code = """
 import json, networkx as nx
 G = nx.gnm_random_graph(50, 200, seed=1, directed=True)
@@ -116,9 +119,9 @@ after = nx.pagerank(G, backend="cocite")
 print(json.dumps([len(one), one[0] is two[0], one[0] is three[0], len(four), first == again,
                   max(abs(after[n] - v) for n, v in nx.pagerank(G, backend="networkx").items())]))
 """
-    one, kept, for_another, four, same, off = ran(tmp_path, code)
-    assert (one, kept, for_another, four, same) == (1, True, True, 0, True)
-    assert off < 1e-12
+    first, reused, shared, after_change, equal, error = run_child(tmp_path, code)
+    assert (first, reused, shared, after_change, equal) == (1, True, True, 0, True)
+    assert error < 1e-12
 
 
 PROGRAM = """
@@ -135,23 +138,25 @@ print(json.dumps([RAN, type(H).__name__]))
 
 
 @pytest.mark.process
-def test_a_program_that_knows_nothing_of_it(tmp_path: Path) -> None:
-    counts, kind = ran(tmp_path, PROGRAM, NETWORKX_BACKEND_PRIORITY="cocite")
+def test_backend_priority_serves_unmodified_program(tmp_path: Path) -> None:
+    counts, kind = run_child(tmp_path, PROGRAM, NETWORKX_BACKEND_PRIORITY="cocite")
     assert counts == {"pagerank": 1, "jaccard_coefficient": 1, "to_scipy_sparse_array": 1}
     assert kind == "Graph"
-    assert ran(tmp_path / "2", PROGRAM)[0] == {}
-    more = {"NETWORKX_BACKEND_PRIORITY_GENERATORS": "cocite"}
-    counts, kind = ran(tmp_path / "3", PROGRAM, NETWORKX_BACKEND_PRIORITY="cocite", **more)
+    assert run_child(tmp_path / "2", PROGRAM)[0] == {}
+    variables = {"NETWORKX_BACKEND_PRIORITY_GENERATORS": "cocite"}
+    counts, kind = run_child(
+        tmp_path / "3", PROGRAM, NETWORKX_BACKEND_PRIORITY="cocite", **variables
+    )
     assert counts["from_scipy_sparse_array"] == 1
     assert kind == "BackendGraph"
 
 
-def test_what_cannot_be_run_is_told() -> None:
+def test_can_run_explains_refusal() -> None:
     graph = nx.path_graph(4)
     assert can_run("shortest_path", (graph,), {}) == "cocite does not implement shortest_path"
-    every = dict.fromkeys(graph, 1)
+    start = dict.fromkeys(graph, 1)
     for name in ("katz_centrality", "eigenvector_centrality"):
-        assert can_run(name, (graph,), {"nstart": every}) is True
+        assert can_run(name, (graph,), {"nstart": start}) is True
         assert "nstart" in str(can_run(name, (graph,), {"nstart": {0: 1}}))
     assert "create_using" in str(can_run("read_edgelist", ("file",), {"create_using": graph}))
     assert can_run("read_edgelist", ("file",), {"create_using": nx.DiGraph}) is True
@@ -159,7 +164,7 @@ def test_what_cannot_be_run_is_told() -> None:
     assert can_run("pagerank", (graph,), {"nstart": {0: 1}}) is True
 
 
-def test_small_graphs_are_left_to_networkx() -> None:
+def test_should_run_leaves_small_graphs_to_networkx() -> None:
     assert "6 edges" in str(should_run("pagerank", (nx.path_graph(7),), {}))
     assert "7 nodes" in str(should_run("simrank_similarity", (), {"G": nx.path_graph(7)}))
     assert should_run("simrank_similarity", (nx.path_graph(500),), {}) is True
@@ -181,9 +186,9 @@ TESTED = [
 
 
 @pytest.mark.process
-def test_networkx_passes_its_own_tests_with_the_backend(tmp_path: Path) -> None:
-    """What ran in the backend is counted, so that tests which fall back do not count as passed."""
-    told = tmp_path / "counted.json"
+def test_backend_passes_networkx_tests(tmp_path: Path) -> None:
+    """Calls in the backend are counted, so that tests which fall back do not pass."""
+    counts_file = tmp_path / "counted.json"
     options = ["-q", "-p", "tests.integrations.networkx.counted", "-p", "no:cacheprovider"]
     options += ["-p", "no:xdist", "-W", "ignore"]
     done = subprocess.run(
@@ -192,7 +197,7 @@ def test_networkx_passes_its_own_tests_with_the_backend(tmp_path: Path) -> None:
             tmp_path,
             NETWORKX_TEST_BACKEND="cocite",
             NETWORKX_FALLBACK_TO_NX="True",
-            COUNTED_TO=str(told),
+            COUNTED_TO=str(counts_file),
         ),
         cwd=tmp_path,
         capture_output=True,
@@ -200,13 +205,13 @@ def test_networkx_passes_its_own_tests_with_the_backend(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-2000:]
-    counts = json.loads(told.with_name("counted-main.json").read_text("utf-8"))
-    have = Counter(counts["ran"])
-    assert set(have) == set(info.FUNCTIONS)
-    assert sum(have.values()) > 240
+    counts = json.loads(counts_file.with_name("counted-main.json").read_text("utf-8"))
+    calls = Counter(counts["ran"])
+    assert set(calls) == set(info.FUNCTIONS)
+    assert sum(calls.values()) > 240
     left = {name: count for name, count in counts["left"].items() if name in info.FUNCTIONS}
-    print(f"{sum(have.values())} calls in the backend, left to NetworkX {left}")
-    # Graphs to be filled, and keys of parallel links: no other function is left for its arguments.
+    print(f"{sum(calls.values())} calls in the backend, left to NetworkX {left}")
+    # Graphs to fill, and keys of parallel links; no other arguments are left to NetworkX.
     assert set(left) <= {"read_edgelist", "from_pandas_edgelist", "from_scipy_sparse_array"}
 
 
@@ -216,26 +221,26 @@ def test_networkx_passes_its_own_tests_with_the_backend(tmp_path: Path) -> None:
 PAGE = (ROOT / "docs" / "networkx.md").read_text("utf-8")
 
 
-def test_the_table_names_all_functions() -> None:
+def test_networkx_page_lists_all_functions() -> None:
     table = PAGE.partition("## Supported functions")[2].partition("\n\n")[2].partition("\n\n")[0]
     first = "".join(line.split("|")[1] for line in table.splitlines())
     assert set(re.findall(r"`(\w+)`", first)) == set(info.FUNCTIONS)
 
 
-def test_limits_are_those_that_it_tells() -> None:
-    told = (
+def test_networkx_page_states_limits() -> None:
+    limits = (
         f"fewer than {reading._SMALL:,} links (for SimRank, fewer than {reading._SMALL_NODES} nodes"
     )
-    assert told in PAGE
+    assert limits in PAGE
     assert f"NetworkX before {reading.OLDEST[0]}.{reading.OLDEST[1]}." in PAGE
 
 
 @pytest.mark.process
-def test_the_examples_run(tmp_path: Path) -> None:
+def test_networkx_page_examples_run(tmp_path: Path) -> None:
     examples = re.findall(r"```python\n(.*?)```", PAGE, re.S)
     assert len(examples) == 2
     for number, code in enumerate(examples):
-        told = "\nimport json; print(json.dumps([len(ranks), sum(ranks.values())]))"
-        count, whole = ran(tmp_path / str(number), code + told)
+        output = "\nimport json; print(json.dumps([len(ranks), sum(ranks.values())]))"
+        count, total = run_child(tmp_path / str(number), code + output)
         assert count in (200, 300)
-        assert abs(whole - 1) < 1e-9
+        assert abs(total - 1) < 1e-9

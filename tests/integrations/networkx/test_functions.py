@@ -1,8 +1,8 @@
-"""The backend beside NetworkX: the same results for the same arguments, and the same exceptions.
+"""The backend against NetworkX: equal results and exceptions for equal arguments.
 
-NetworkX's own functions are the oracle: they share nothing with the backend but the seed's numbers.
-The backend is called as NetworkX calls it, on graphs that ``convert_from_nx`` makes, so that no
-entry point needs to be installed.
+NetworkX's own functions are the oracle: they share only random numbers with the backend.
+The backend is called as NetworkX calls it, on graphs from ``convert_from_nx``, so that no entry
+point needs to be installed.
 """
 
 import io
@@ -28,11 +28,11 @@ Make = Callable[[], Any]
 
 
 def undirected() -> Any:
-    """Names of several kinds, weights on some links, links to itself, and a node alone."""
+    """Names of several kinds, weights on some links, a self-loop, an isolated node."""
     graph = nx.gnm_random_graph(40, 90, seed=3)
     rng = np.random.default_rng(1)
-    for _, _, told in list(graph.edges(data=True))[::2]:
-        told["weight"] = float(rng.random())
+    for _, _, attributes in list(graph.edges(data=True))[::2]:
+        attributes["weight"] = float(rng.random())
     graph.add_edge(5, 5)
     graph = nx.relabel_nodes(graph, {0: "zero", 7: ("a", 7)})
     graph.add_node("alone")
@@ -41,8 +41,8 @@ def undirected() -> Any:
 
 def directed() -> Any:
     graph = nx.gnm_random_graph(50, 160, seed=4, directed=True)
-    for number, (_, _, told) in enumerate(graph.edges(data=True)):
-        told["weight"] = 1 + number % 3
+    for number, (_, _, attributes) in enumerate(graph.edges(data=True)):
+        attributes["weight"] = 1 + number % 3
     graph.add_edge(9, 9)
     graph.add_node(1000)
     return graph
@@ -64,14 +64,14 @@ def plain() -> Any:
     return nx.karate_club_graph()
 
 
-def close(ours: Any, theirs: Any) -> None:
+def assert_close(ours: Any, theirs: Any) -> None:
     assert list(ours) == list(theirs)
     assert all(type(value) is float for value in ours.values())
     assert ours == pytest.approx(theirs, rel=1e-9, abs=1e-12)
 
 
 def both(name: str, graph: Any, *args: Any, **options: Any) -> tuple[Any, Any]:
-    """(the backend's, NetworkX's)."""
+    """(backend, NetworkX)."""
     ours = getattr(backend, name)(backend.convert_from_nx(graph), *args, **options)
     theirs = getattr(nx, name, None) or getattr(nx.bipartite, name)
     return ours, theirs(graph, *args, **options)
@@ -79,61 +79,63 @@ def both(name: str, graph: Any, *args: Any, **options: Any) -> tuple[Any, Any]:
 
 @pytest.mark.parametrize("kind", GRAPHS)
 @pytest.mark.parametrize("weight", ["weight", None])
-def test_pagerank(kind: str, weight: str | None) -> None:
+def test_pagerank_equals_networkx(kind: str, weight: str | None) -> None:
     graph = GRAPHS[kind]()
     few = {node: i + 1 for i, node in enumerate(list(graph)[:5])}
-    close(*both("pagerank", graph, weight=weight))
-    close(*both("pagerank", graph, 0.6, personalization=few, weight=weight, tol=1e-12))
-    close(*both("pagerank", graph, nstart=few, dangling=few, weight=weight))
+    assert_close(*both("pagerank", graph, weight=weight))
+    assert_close(*both("pagerank", graph, 0.6, personalization=few, weight=weight, tol=1e-12))
+    assert_close(*both("pagerank", graph, nstart=few, dangling=few, weight=weight))
 
 
-def enough(name: str, limit: str, end: int, error: type[Exception], **options: Any) -> list[bool]:
-    """Whether 1, 2, ... steps are enough, which is the same for both."""
+def steps_suffice(
+    name: str, limit: str, end: int, error: type[Exception], **options: Any
+) -> list[bool]:
+    """Whether 1, 2, ... steps suffice, equally for both."""
     graph, found = directed(), list[bool]()
     ours = backend.convert_from_nx(graph)
-    for most in range(1, end):
-        given = options | {limit: most}
+    for steps in range(1, end):
+        arguments = options | {limit: steps}
         try:
-            getattr(nx, name)(graph, **given)
+            getattr(nx, name)(graph, **arguments)
         except error:
             found.append(False)
             with pytest.raises(error):
-                getattr(backend, name)(ours, **given)
+                getattr(backend, name)(ours, **arguments)
         else:
             found.append(True)
-            getattr(backend, name)(ours, **given)
+            getattr(backend, name)(ours, **arguments)
     return found
 
 
-def test_pagerank_ends_in_the_same_step_or_not_at_all() -> None:
-    found = enough("pagerank", "max_iter", 60, nx.PowerIterationFailedConvergence, tol=1e-9)
+def test_pagerank_converges_in_same_iteration_as_networkx() -> None:
+    found = steps_suffice("pagerank", "max_iter", 60, nx.PowerIterationFailedConvergence, tol=1e-9)
     assert 5 < found.count(False) < 50
-    close(*both("pagerank", directed(), max_iter=1 + found.index(True), tol=1e-9))
+    assert_close(*both("pagerank", directed(), max_iter=1 + found.index(True), tol=1e-9))
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-def test_hits(kind: str) -> None:
+def test_hits_equal_networkx(kind: str) -> None:
     ours, theirs = both("hits", GRAPHS[kind](), tol=1e-12)
-    for mine, other in zip(ours, theirs, strict=True):
-        assert mine == pytest.approx(other, abs=1e-6)
+    for actual, expected in zip(ours, theirs, strict=True):
+        assert actual == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-def test_simrank(kind: str) -> None:
+def test_simrank_similarity_equals_networkx(kind: str) -> None:
     graph = GRAPHS[kind]()
     ours, theirs = both("simrank_similarity", graph)
     for node in graph:
-        close(ours[node], theirs[node])
+        assert_close(ours[node], theirs[node])
     a, b = list(graph)[1:3]
-    close(*both("simrank_similarity", graph, a))
+    assert_close(*both("simrank_similarity", graph, a))
     one, other = both("simrank_similarity", graph, a, b)
     assert type(one) is float
     assert one == pytest.approx(other, rel=1e-9)
 
 
-def test_simrank_refuses_as_networkx_does(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_simrank_similarity_raises_as_networkx(monkeypatch: pytest.MonkeyPatch) -> None:
     ours = backend.convert_from_nx(directed())
-    found = enough("simrank_similarity", "max_iterations", 40, nx.ExceededMaxIterations)
+    found = steps_suffice("simrank_similarity", "max_iterations", 40, nx.ExceededMaxIterations)
     assert {*found} == {True, False}
     with pytest.raises(nx.NodeNotFound, match="Source node no not in G"):
         backend.simrank_similarity(ours, "no")
@@ -153,7 +155,7 @@ PAIRED = [
 
 @pytest.mark.parametrize("name", PAIRED)
 @pytest.mark.parametrize("make", [undirected, plain, lambda: nx.star_graph(60)])
-def test_pairs(name: str, make: Make) -> None:
+def test_link_prediction_equals_networkx(name: str, make: Make) -> None:
     graph = make()
     for pairs in (None, list(combinations(graph, 2))):
         ours, theirs = map(list, both(name, graph, pairs))
@@ -163,7 +165,7 @@ def test_pairs(name: str, make: Make) -> None:
         assert all(type(value) in (int, float) for value in values[0])
 
 
-def test_pairs_are_checked_at_once_and_values_when_it_is_their_turn() -> None:
+def test_link_prediction_checks_nodes_early_and_values_lazily() -> None:
     ours = backend.convert_from_nx(nx.path_graph(3))
     for name in PAIRED:
         with pytest.raises(nx.NodeNotFound, match="Node 9 not in G"):
@@ -180,14 +182,14 @@ def test_pairs_are_checked_at_once_and_values_when_it_is_their_turn() -> None:
 
 
 @pytest.mark.parametrize("kind", ["undirected", "directed"])
-def test_eigenvector_and_katz(kind: str) -> None:
+def test_eigenvector_and_katz_centrality_equal_networkx(kind: str) -> None:
     graph = GRAPHS[kind]()
     start = {node: 1 + i % 4 for i, node in enumerate(reversed(list(graph)))}
     for weight in (None, "weight"):
-        close(*both("eigenvector_centrality", graph, 1000, weight=weight))
-        close(*both("eigenvector_centrality", graph, 1000, nstart=start, weight=weight))
-        close(*both("katz_centrality", graph, 0.05, weight=weight))
-        close(*both("katz_centrality", graph, 0.05, start, nstart=start, normalized=False))
+        assert_close(*both("eigenvector_centrality", graph, 1000, weight=weight))
+        assert_close(*both("eigenvector_centrality", graph, 1000, nstart=start, weight=weight))
+        assert_close(*both("katz_centrality", graph, 0.05, weight=weight))
+        assert_close(*both("katz_centrality", graph, 0.05, start, nstart=start, normalized=False))
     ours = backend.convert_from_nx(graph)
     with pytest.raises(nx.PowerIterationFailedConvergence):
         backend.eigenvector_centrality(ours, 2)
@@ -199,10 +201,10 @@ def test_eigenvector_and_katz(kind: str) -> None:
         backend.eigenvector_centrality(ours, nstart=dict.fromkeys(graph, 0))
 
 
-def test_birank() -> None:
+def test_birank_equals_networkx() -> None:
     graph = nx.bipartite.gnmk_random_graph(20, 30, 120, seed=5)
-    for number, (_, _, told) in enumerate(graph.edges(data=True)):
-        told["weight"] = 1 + number % 4
+    for number, (_, _, attributes) in enumerate(graph.edges(data=True)):
+        attributes["weight"] = 1 + number % 4
     top = range(20)
     for options in ({}, {"top_personalization": {1: 2}}, {"alpha": 0.5, "beta": 0.7}):
         ours, theirs = both("birank", graph, top, weight="weight", **options)
@@ -216,48 +218,48 @@ def test_birank() -> None:
 
 @pytest.mark.parametrize("kind", GRAPHS)
 @pytest.mark.parametrize("format", ["csr", "csc", "coo", "dok", "lil"])
-def test_the_matrix(kind: str, format: str) -> None:
+def test_to_scipy_sparse_array_equals_networkx(kind: str, format: str) -> None:
     graph = GRAPHS[kind]()
-    some = list(graph)[::-2]
+    nodes = list(graph)[::-2]
     for options in (
         {"weight": None},
-        {"nodelist": some},
+        {"nodelist": nodes},
         {"dtype": np.float32},
-        {"nodelist": some[:3], "weight": "weight"},
+        {"nodelist": nodes[:3], "weight": "weight"},
     ):
         ours, theirs = both("to_scipy_sparse_array", graph, format=format, **options)
         assert (type(ours), ours.dtype, ours.shape) == (type(theirs), theirs.dtype, theirs.shape)
         assert np.array_equal(ours.toarray(), theirs.toarray())
 
 
-def test_the_matrix_of_whole_numbers_and_its_errors() -> None:
+def test_to_scipy_sparse_array_dtype_and_errors() -> None:
     graph = nx.Graph()
     graph.add_edge(0, 1, weight=2)
     graph.add_edge(1, 2, weight=0.5)
     graph.add_edge(2, 2, weight=True)
-    for some in (None, [0, 1], [2]):
-        ours, theirs = both("to_scipy_sparse_array", graph, some)
+    for nodes in (None, [0, 1], [2]):
+        ours, theirs = both("to_scipy_sparse_array", graph, nodes)
         assert ours.dtype == theirs.dtype
         assert np.array_equal(ours.toarray(), theirs.toarray())
     converted = backend.convert_from_nx(graph)
-    for some, told in (([], "no nodes"), ([0, 0], "duplicates"), ([9], "Node 9")):
-        for function, given in (
+    for nodes, message in (([], "no nodes"), ([0, 0], "duplicates"), ([9], "Node 9")):
+        for function, argument in (
             (backend.to_scipy_sparse_array, converted),
             (nx.to_scipy_sparse_array, graph),
         ):
-            with pytest.raises(nx.NetworkXError, match=told):
-                function(given, nodelist=some)
+            with pytest.raises(nx.NetworkXError, match=message):
+                function(argument, nodelist=nodes)
     with pytest.raises(nx.NetworkXError, match="Unknown sparse matrix format"):
         backend.to_scipy_sparse_array(converted, format="wrong")
 
 
 @pytest.mark.parametrize("kind", GRAPHS)
-def test_there_and_back(kind: str) -> None:
+def test_convert_to_nx_restores_graph(kind: str) -> None:
     graph = GRAPHS[kind]()
     graph.graph["title"] = "web"
     graph.nodes[next(iter(graph))]["color"] = "red"
-    for _, _, told in list(graph.edges(data=True))[:3]:
-        told["tfidf"] = ["any"]
+    for _, _, attributes in list(graph.edges(data=True))[:3]:
+        attributes["tfidf"] = ["any"]
     ours = backend.convert_from_nx(
         graph, preserve_edge_attrs=True, preserve_node_attrs=True, preserve_graph_attrs=True
     )
@@ -276,14 +278,14 @@ def test_there_and_back(kind: str) -> None:
         assert list(ours.neighbors(node)) == list(graph.neighbors(node))
 
 
-def test_a_view_is_converted() -> None:
+def test_convert_from_nx_accepts_view() -> None:
     graph = undirected()
     part = graph.subgraph(list(graph)[5:20])
     back = backend.convert_to_nx(backend.convert_from_nx(part, preserve_edge_attrs=True))
     assert dict(back._adj) == {node: dict(row) for node, row in part._adj.items()}
 
 
-def test_what_the_graph_answers_itself() -> None:
+def test_backend_graph_answers_basic_queries() -> None:
     ours = backend.convert_from_nx(plain())
     assert isinstance(ours, BackendGraph)
     assert 0 in ours
@@ -295,7 +297,7 @@ def test_what_the_graph_answers_itself() -> None:
         backend.convert_from_nx(3, name="pagerank", graph_name="G")
 
 
-def test_ranks_sum_to_one() -> None:
+def test_pagerank_sums_to_one() -> None:
     ranks = backend.pagerank(backend.convert_from_nx(directed()), tol=1e-12)
     assert math.fsum(ranks.values()) == pytest.approx(1)
 
@@ -306,7 +308,7 @@ def test_ranks_sum_to_one() -> None:
 KINDS = [None, nx.Graph, nx.DiGraph, nx.MultiGraph, nx.MultiDiGraph]
 
 
-def same(ours: Any, theirs: Any) -> None:
+def assert_same(ours: Any, theirs: Any) -> None:
     assert isinstance(ours, BackendGraph)
     assert ours.number_of_edges() == theirs.number_of_edges()
     back = backend.convert_to_nx(ours)
@@ -344,11 +346,11 @@ TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("case", TEXTS)
-def test_read_edgelist(case: str, kind: Any) -> None:
+def test_read_edgelist_equals_networkx(case: str, kind: Any) -> None:
     text, options = TEXTS[case]
     files = (io.BytesIO(text.encode()) for _ in range(2))
     ours = backend.read_edgelist(next(files), create_using=kind, **options)
-    same(ours, nx.read_edgelist(next(files), create_using=kind, **options))
+    assert_same(ours, nx.read_edgelist(next(files), create_using=kind, **options))
 
 
 @pytest.mark.parametrize(
@@ -360,7 +362,7 @@ def test_read_edgelist(case: str, kind: Any) -> None:
         ("a b 1 2\n", {"data": (("w", float),)}),
     ],
 )
-def test_read_edgelist_refuses_as_networkx_does(text: str, options: dict[str, Any]) -> None:
+def test_read_edgelist_raises_as_networkx(text: str, options: dict[str, Any]) -> None:
     with pytest.raises((TypeError, IndexError)) as theirs:
         nx.read_edgelist(io.BytesIO(text.encode()), **options)
     with pytest.raises(theirs.type) as ours:
@@ -377,29 +379,29 @@ def matrices() -> list[Any]:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("number", range(6))
-def test_from_scipy_sparse_array(number: int, kind: Any) -> None:
+def test_from_scipy_sparse_array_equals_networkx(number: int, kind: Any) -> None:
     A = matrices()[number]
     for options in ({}, {"parallel_edges": True}, {"edge_attribute": "w"}):
         ours = backend.from_scipy_sparse_array(A, create_using=kind, **options)
-        same(ours, nx.from_scipy_sparse_array(A, create_using=kind, **options))
+        assert_same(ours, nx.from_scipy_sparse_array(A, create_using=kind, **options))
 
 
-def test_a_matrix_that_is_not_square() -> None:
+def test_from_scipy_sparse_array_refuses_non_square() -> None:
     with pytest.raises(nx.NetworkXError, match="not square"):
         backend.from_scipy_sparse_array(scipy.sparse.csr_array((2, 3)))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("attributes", [None, True, "w", ["w", "t"]])
-def test_from_pandas_edgelist(attributes: Any, kind: Any) -> None:
+def test_from_pandas_edgelist_equals_networkx(attributes: Any, kind: Any) -> None:
     frame = pandas.DataFrame(
         {"source": [1, 2, 1, 3, 2], "target": [2, 1, 2, 3, 5], "w": [1, 2, 3, 4, 5]}
     ).assign(t=list("abcde"))
     ours = backend.from_pandas_edgelist(frame, edge_attr=attributes, create_using=kind)
-    same(ours, nx.from_pandas_edgelist(frame, edge_attr=attributes, create_using=kind))
+    assert_same(ours, nx.from_pandas_edgelist(frame, edge_attr=attributes, create_using=kind))
 
 
-def test_from_pandas_refuses_as_networkx_does() -> None:
+def test_from_pandas_edgelist_raises_as_networkx() -> None:
     frame = pandas.DataFrame({"source": [1], "target": [2]})
     for attributes in ("no", ["no"], True):
         with pytest.raises(nx.NetworkXError, match="Invalid edge_attr"):
@@ -408,7 +410,7 @@ def test_from_pandas_refuses_as_networkx_does() -> None:
         backend.from_pandas_edgelist(pandas.DataFrame({"source": [None], "target": ["a"]}))
 
 
-def test_what_was_read_is_asked_at_once() -> None:
+def test_pagerank_accepts_graphs_from_readers() -> None:
     text = b"a b 1\nb c 2\nc a 3\na c 1\n"
     options: dict[str, Any] = {"data": (("weight", float),), "create_using": nx.DiGraph}
     ours = backend.read_edgelist(io.BytesIO(text), **options)

@@ -1,4 +1,4 @@
-"""A real small site made by MkDocs, with warnings as errors, built again and again."""
+"""A small site built repeatedly by MkDocs, with warnings as errors."""
 
 import json
 import os
@@ -22,9 +22,11 @@ CONF = {
 }
 
 
-def text(page: str, tos: list[str]) -> str:
-    body = "".join(f"* [that]({os.path.relpath(to, Path(page).parent)}.md#part)\n" for to in tos)
-    if page == "garden/page5":  # by its address, as some write them
+def text(page: str, targets: list[str]) -> str:
+    body = "".join(
+        f"* [that]({os.path.relpath(to, Path(page).parent)}.md#part)\n" for to in targets
+    )
+    if page == "garden/page5":  # by its full address
         body += "* [that](https://www.example.org/docs/garden/page1/)\n"
     head = title(page).replace("<", "&lt;")
     return f"# {head}\n\n{body or 'Nothing.'}\n\n## Part {{#part}}\n\nText.\n"
@@ -32,69 +34,69 @@ def text(page: str, tos: list[str]) -> str:
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built by the command; what it warns of is an error."""
-    place = tmp_path_factory.mktemp("mkdocs")
-    write(place / "docs", ".md", text, links())
-    (place / "mkdocs.yml").write_text(json.dumps(CONF | {"markdown_extensions": ["attr_list"]}))
+    """Built by the command, with warnings as errors."""
+    folder = tmp_path_factory.mktemp("mkdocs")
+    write(folder / "docs", ".md", text, links())
+    (folder / "mkdocs.yml").write_text(json.dumps(CONF | {"markdown_extensions": ["attr_list"]}))
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet"]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    return place
+    return folder
 
 
-def build(place: Path, dirty: bool = False, **options: object) -> None:
-    from mkdocs.commands.build import build as make
+def build(folder: Path, dirty: bool = False, **options: object) -> None:
+    from mkdocs.commands.build import build as build_site
     from mkdocs.config import load_config
 
-    said = json.loads((place / "mkdocs.yml").read_text())
+    config_data = json.loads((folder / "mkdocs.yml").read_text())
     if options:
-        said["plugins"] = ["search", {"cocite": options}]
-    (place / "mkdocs.yml").write_text(json.dumps(said))
-    # Of a dirty build MkDocs itself warns.
-    config = load_config(str(place / "mkdocs.yml"), strict=not dirty)
+        config_data["plugins"] = ["search", {"cocite": options}]
+    (folder / "mkdocs.yml").write_text(json.dumps(config_data))
+    # MkDocs warns about dirty builds.
+    config = load_config(str(folder / "mkdocs.yml"), strict=not dirty)
     config.plugins.on_startup(command="build", dirty=dirty)
-    make(config, dirty=dirty)
+    build_site(config, dirty=dirty)
 
 
-def file_of(place: Path, page: str) -> Path:
-    return place / "site" / (page if page != "index" else "") / "index.html"
+def file_of(folder: Path, page: str) -> Path:
+    return folder / "site" / (page if page != "index" else "") / "index.html"
 
 
-def listed(place: Path, page: str) -> list[tuple[str, str]]:
-    return related(file_of(place, page))
+def listed(folder: Path, page: str) -> list[tuple[str, str]]:
+    return related(file_of(folder, page))
 
 
-def test_pages_have_lists_of_their_subject(site: Path) -> None:
+def test_mkdocs_lists_pages_of_same_subject(site: Path) -> None:
     check_lists(lambda page: file_of(site, page))
 
 
-def test_the_search_finds_no_titles_of_other_pages(site: Path) -> None:
-    words = json.loads((site / "site/search/search_index.json").read_text())["docs"]
-    assert len(words) > len(links())
-    assert [each["location"] for each in words if HEADING in each["text"]] == []
+def test_mkdocs_search_index_excludes_lists(site: Path) -> None:
+    entries = json.loads((site / "site/search/search_index.json").read_text())["docs"]
+    assert len(entries) > len(links())
+    assert [each["location"] for each in entries if HEADING in each["text"]] == []
 
 
-def test_a_second_build_asks_nothing_and_other_links_do(site: Path) -> None:
-    kept = site / ".cache/plugin/cocite/related-pages.json"
-    before, written = listed(site, "garden/page0"), kept.stat().st_mtime_ns
+def test_mkdocs_cache_is_reused_until_links_change(site: Path) -> None:
+    cache = site / ".cache/plugin/cocite/related-pages.json"
+    before, written = listed(site, "garden/page0"), cache.stat().st_mtime_ns
     build(site)
-    assert (listed(site, "garden/page0"), kept.stat().st_mtime_ns) == (before, written)
+    assert (listed(site, "garden/page0"), cache.stat().st_mtime_ns) == (before, written)
     other = links() | {"garden/page0": ["kitchen/page1", "kitchen/page2"]}
     write(site / "docs", ".md", text, other)
     build(site)
-    assert kept.stat().st_mtime_ns > written
+    assert cache.stat().st_mtime_ns > written
     assert any("kitchen" in address for address, _ in listed(site, "garden/page0"))
     write(site / "docs", ".md", text, links())
 
 
-def test_a_build_of_some_pages_leaves_lists_out(site: Path) -> None:
+def test_mkdocs_dirty_build_omits_lists(site: Path) -> None:
     path = site / "docs/garden/page0.md"
     path.write_text(path.read_text() + "\nMore.\n")
     build(site, dirty=True)
     assert listed(site, "garden/page0") == []
 
 
-def test_options(site: Path) -> None:
+def test_mkdocs_options_shape_lists(site: Path) -> None:
     build(site, related=1, heading="See <too>", exclude=["garden/page[12].md"])
     assert listed(site, "garden/page1") == []
     found = [name for page in links() for _, name in listed(site, page)]
@@ -105,7 +107,7 @@ def test_options(site: Path) -> None:
     assert listed(site, "garden/page0") == []
 
 
-def test_what_cannot_be_asked_is_an_error(site: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_mkdocs_unknown_measure_aborts(site: Path, caplog: pytest.LogCaptureFixture) -> None:
     from mkdocs.exceptions import Abort
 
     with pytest.raises(Abort):

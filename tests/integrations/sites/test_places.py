@@ -1,4 +1,4 @@
-"""Where a list goes in the bytes of a page: by the standard, as lexbor has it, and nothing else."""
+"""Where a list goes in the bytes of a page, by the HTML standard as lexbor implements it."""
 
 import pytest
 from hypothesis import given
@@ -48,10 +48,10 @@ def inserted(page: bytes, selector: str | None = None) -> bytes:
         (b"<?xml version='1.0'?><script src='a'/><main>|</main>", "main"),
     ],
 )
-def test_place_in_finds_the_end_of_the_text(page: bytes, where: str) -> None:
-    at = page.index(b"|")
+def test_place_in_finds_end_of_text(page: bytes, where: str) -> None:
+    offset = page.index(b"|")
     found = place_in(page.replace(b"|", b""))
-    assert (found.offset, found.where) == (at, where)
+    assert (found.offset, found.where) == (offset, where)
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_place_in_finds_the_end_of_the_text(page: bytes, where: str) -> None:
         ("aside", b"<main></main>"),
     ],
 )
-def test_place_in_takes_a_selector(selector: str, page: bytes) -> None:
+def test_place_in_accepts_selector(selector: str, page: bytes) -> None:
     plain = page.replace(b"|", b"")
     if plain == page:
         with pytest.raises(PageRefused, match="no element"):
@@ -75,13 +75,13 @@ def test_place_in_takes_a_selector(selector: str, page: bytes) -> None:
 
 
 @pytest.mark.parametrize("selector", ["", "main p", "a > b", "a, b", ":first-child", "a[b=c", "*"])
-def test_selector_of_refuses_what_is_not_one_element(selector: str) -> None:
+def test_selector_of_refuses_unsupported_selector(selector: str) -> None:
     with pytest.raises(UsageError, match=r"selector is .* it must be a tag"):
         selector_of(selector)
 
 
 @pytest.mark.parametrize(
-    ("page", "why"),
+    ("page", "message"),
     [
         (b"<main>a</main><!-- ", "ends inside"),
         (b"<main>a</main><p title='x>", "ends inside"),
@@ -92,12 +92,12 @@ def test_selector_of_refuses_what_is_not_one_element(selector: str) -> None:
         (b"<meta charset=iso-2022-jp><main></main>", "not based on ASCII"),
     ],
 )
-def test_place_in_refuses_pages_that_it_cannot_tell(page: bytes, why: str) -> None:
-    with pytest.raises(PageRefused, match=why):
+def test_place_in_refuses_unsupported_pages(page: bytes, message: str) -> None:
+    with pytest.raises(PageRefused, match=message):
         place_in(page)
 
 
-def test_without_list_cuts_what_was_inserted_and_only_that() -> None:
+def test_without_list_removes_only_inserted_list() -> None:
     page = b"\xff<main><nav>menu</nav>\r\n</main>"
     assert without_list(inserted(page)) == page == without_list(page)
     assert without_list(inserted(page).replace(b"<li>", b"<li><nav></nav>")) == page
@@ -143,7 +143,7 @@ PIECES = (
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
-def test_place_in_is_where_a_parser_shows_the_list(text: str) -> None:
+def test_place_in_agrees_with_parser(text: str) -> None:
     page = text.encode()
     try:
         changed = inserted(page)
@@ -155,12 +155,12 @@ def test_place_in_is_where_a_parser_shows_the_list(text: str) -> None:
     assert len(lists) == 1
     ours = lists[0].css("a[href='../a%20b.html']")
     assert [each.text() for each in ours] == ["Näher & <so>"]
-    there = {a.attributes["href"] for a in lexbor.LexborHTMLParser(text).css("a[href]")}
-    assert {*references(text)} == there
+    hrefs = {a.attributes["href"] for a in lexbor.LexborHTMLParser(text).css("a[href]")}
+    assert {*references(text)} == hrefs
 
 
 @pytest.mark.parametrize(
-    ("here", "there", "url"),
+    ("source", "target", "url"),
     [
         ("a.html", "b.html", "b.html"),
         ("a/b/c.html", "a/d/e.html", "../d/e.html"),
@@ -175,11 +175,11 @@ def test_place_in_is_where_a_parser_shows_the_list(text: str) -> None:
         ("a/a/b.html", "a/b.html", "../b.html"),
     ],
 )
-def test_relative_url(here: str, there: str, url: str) -> None:
-    assert relative_url(here, there) == url
+def test_relative_url_resolves_target(source: str, target: str, url: str) -> None:
+    assert relative_url(source, target) == url
 
 
-def test_short_titles_leave_out_the_name_of_the_site() -> None:
+def test_short_titles_omit_site_name() -> None:
     site = {"a": "A - b — Site", "b": "B — Site", "c": "C — Site", "d": "Site"}
     assert short_titles(site) == {"a": "A - b", "b": "B", "c": "C", "d": "Site"}
     few = {"a": "A - x", "b": "B - y", "c": "C - x"}

@@ -1,4 +1,4 @@
-"""``cocite site``: lists go into pages of a folder and out again, and no other byte changes."""
+"""``cocite site`` adds lists to the pages of a folder and removes them; no other byte changes."""
 
 import hashlib
 import json
@@ -38,8 +38,8 @@ def digests(folder: Path) -> dict[str, str]:
     return {str(f.relative_to(folder)): hashlib.sha256(f.read_bytes()).hexdigest() for f in files}
 
 
-def written(page: Path) -> list[str]:
-    """The URLs on the list of a page, as the standard library reads them."""
+def listed_urls(page: Path) -> list[str]:
+    """The URLs in the list of a page, by the standard library."""
     found: list[str] = []
 
     class Links(HTMLParser):
@@ -58,11 +58,11 @@ def target(folder: Path, page: str, url: str) -> Path:
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A site: Latin-1, carriage returns, pages with and without a menu, two modes."""
-    for page, tos in links().items():
+    for page, targets in links().items():
         path = tmp_path / "html" / path_of(page)
         path.parent.mkdir(parents=True, exist_ok=True)
         here = os.path.relpath(tmp_path / "html", path.parent)
-        anchors = "".join(f'<a href="{here}/{quote(path_of(to))}">to</a>\r\n' for to in tos)
+        anchors = "".join(f'<a href="{here}/{quote(path_of(to))}">to</a>\r\n' for to in targets)
         text = f"<title>Über {page} | Site</title><main><p>{anchors}</main><footer>é</footer>"
         path.write_bytes(text.encode("latin-1"))
     (tmp_path / "html" / path_of("garden/page1")).chmod(0o640)
@@ -82,7 +82,7 @@ def run(folder: Path, capsys: pytest.CaptureFixture[str]) -> Run:
     return site
 
 
-def test_site_writes_lists_whose_links_lead_to_pages(folder: Path, run: Run) -> None:
+def test_site_writes_lists_with_valid_links(folder: Path, run: Run) -> None:
     before = {path: path.read_bytes() for path in folder.rglob("*.html")}
     found = run("-k", "3")
     assert (found["pages"], found["listed"], found["written"]) == (15, 12, 12)
@@ -92,10 +92,10 @@ def test_site_writes_lists_whose_links_lead_to_pages(folder: Path, run: Run) -> 
     for path, content in before.items():
         assert LIST.sub(b"", path.read_bytes()) == content
         page = path.relative_to(folder)
-        for url in written(path):
-            there = target(folder, str(page), url)
-            assert there.is_file()
-            assert there.relative_to(folder).parts[0] == page.parts[0]
+        for url in listed_urls(path):
+            linked = target(folder, str(page), url)
+            assert linked.is_file()
+            assert linked.relative_to(folder).parts[0] == page.parts[0]
             listed += 1
     assert listed == found["links_listed"] == 36
     page = folder / path_of("garden/page1")
@@ -104,7 +104,7 @@ def test_site_writes_lists_whose_links_lead_to_pages(folder: Path, run: Run) -> 
     assert b">&#220;ber garden/page" in page.read_bytes()
 
 
-def test_site_does_the_same_again_and_undoes_it(folder: Path, run: Run) -> None:
+def test_site_is_idempotent_and_reversible(folder: Path, run: Run) -> None:
     before, edges = digests(folder), cocite.ingest(str(folder)).edges
     run()
     after = digests(folder)
@@ -116,7 +116,7 @@ def test_site_does_the_same_again_and_undoes_it(folder: Path, run: Run) -> None:
     page = folder / path_of("kitchen/page0")
     assert b"<h2>A &amp; B</h2>" in page.read_bytes()
     assert b"<style>" not in page.read_bytes()
-    assert all(re.fullmatch(r"\.\./page\d/", url) for url in written(page))
+    assert all(re.fullmatch(r"\.\./page\d/", url) for url in listed_urls(page))
     assert run("--remove", "--dry-run")["restored"] == 12
     found = run("--remove")
     assert (found["restored"], found["edited"], found["written"]) == (12, [], 12)
@@ -124,22 +124,22 @@ def test_site_does_the_same_again_and_undoes_it(folder: Path, run: Run) -> None:
     assert run("--remove")["written"] == 0
 
 
-def test_dry_run_shows_a_change_and_writes_nothing(folder: Path, run: Run) -> None:
+def test_site_dry_run_shows_change_and_writes_nothing(folder: Path, run: Run) -> None:
     before = digests(folder)
-    for more in ((), ("--json", str(folder / "new"))):
-        found = run("--dry-run", *more)
+    for options in ((), ("--json", str(folder / "new"))):
+        found = run("--dry-run", *options)
         assert (found["dry_run"], found["listed"], found["written"]) == (True, 12, 0)
         assert "page" in found["shown_page"]
-        assert ("+<nav" in found["shown"]) == (not more)
+        assert ("+<nav" in found["shown"]) == (not options)
         assert digests(folder) == before
 
 
-def test_remove_cuts_lists_out_of_pages_that_were_edited(folder: Path, run: Run) -> None:
+def test_site_remove_cuts_lists_from_edited_pages(folder: Path, run: Run) -> None:
     run()
-    edited, spoilt = (folder / path_of(f"garden/page{n}") for n in (2, 3))
+    edited, damaged = (folder / path_of(f"garden/page{n}") for n in (2, 3))
     edited.write_bytes(edited.read_bytes() + b"<!-- new -->")
-    spoilt.write_bytes(spoilt.read_bytes().replace(b"</nav>", b""))
-    kept = spoilt.read_bytes()
+    damaged.write_bytes(damaged.read_bytes().replace(b"</nav>", b""))
+    content = damaged.read_bytes()
     found = run("--remove")
     assert found["edited"] == [path_of("garden/page2")]
     assert found["left_alone"] == {
@@ -148,12 +148,12 @@ def test_remove_cuts_lists_out_of_pages_that_were_edited(folder: Path, run: Run)
     assert found["restored"] == 10
     assert edited.read_bytes().endswith(b"\xe9</footer><!-- new -->")
     assert LIST.search(edited.read_bytes()) is None
-    assert spoilt.read_bytes() == kept
+    assert damaged.read_bytes() == content
     (folder / ".cocite-site.json").write_text('{"pages": [')
     assert run("-k", "1")["left_alone"].keys() == {path_of("garden/page3")}
 
 
-def test_site_touches_nothing_outside_of_the_folder(folder: Path, run: Run) -> None:
+def test_site_leaves_files_outside_folder_unchanged(folder: Path, run: Run) -> None:
     outside = folder.parent / "outside"
     outside.mkdir()
     page = folder / path_of("garden/page4")
@@ -168,30 +168,30 @@ def test_site_touches_nothing_outside_of_the_folder(folder: Path, run: Run) -> N
     run()
     assert digests(outside) == before
     assert page.is_symlink()
-    assert written(folder / path_of("garden/page5"))
+    assert listed_urls(folder / path_of("garden/page5"))
     run("--remove")
     assert digests(outside) == before
 
 
-@pytest.mark.parametrize("gone", [False, True])
-def test_site_leaves_a_page_that_changes_meanwhile(
-    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, gone: bool
+@pytest.mark.parametrize("deleted", [False, True])
+def test_site_skips_page_changed_during_run(
+    folder: Path, run: Run, monkeypatch: pytest.MonkeyPatch, deleted: bool
 ) -> None:
     from cocite.integrations import site_folder
 
     page = folder / path_of("garden/page0")
-    replaced = site_folder._replace
+    original = site_folder._replace
 
     def edit(site: Any, change: Any, left: dict[str, str]) -> bool:
         if change.page == path_of("garden/page0"):
-            page.unlink() if gone else page.write_bytes(b"<p>another program was here</p>")
-        return replaced(site, change, left)
+            page.unlink() if deleted else page.write_bytes(b"<p>another program was here</p>")
+        return original(site, change, left)
 
     monkeypatch.setattr(site_folder, "_replace", edit)
     found = run()
     assert found["left_alone"] == {path_of("garden/page0"): "changed while it was read"}
-    assert page.exists() != gone
-    assert gone or page.read_bytes() == b"<p>another program was here</p>"
+    assert page.exists() != deleted
+    assert deleted or page.read_bytes() == b"<p>another program was here</p>"
     assert found["written"] == 11
 
 
@@ -207,17 +207,19 @@ def rename(source, target):
 disk.rename = rename
 main(["site", sys.argv[1]])
 """
-"""A run that is killed where it gives a file the name in its second argument."""
+"""A run that is killed as it renames a file to its second argument."""
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("again", [(), ("--remove",)])
-@pytest.mark.parametrize("place", [path_of("garden/page1"), ".cocite-site.json"])
-def test_killed_run_is_removed(folder: Path, run: Run, again: tuple[str, ...], place: str) -> None:
+@pytest.mark.parametrize("name", [path_of("garden/page1"), ".cocite-site.json"])
+def test_site_cleans_up_after_killed_run(
+    folder: Path, run: Run, again: tuple[str, ...], name: str
+) -> None:
     other = (folder / path_of("garden/page1")).with_name(".other.html.0123456789abcdef.new")
     other.write_bytes(b"of another program")
     before = digests(folder)
-    killed = subprocess.run([sys.executable, "-c", KILLED, folder, place], check=False)
+    killed = subprocess.run([sys.executable, "-c", KILLED, folder, name], check=False)
     assert killed.returncode == -signal.SIGKILL
     left = [path for path in folder.rglob(".*.new") if path != other]
     assert len(left) == 1
@@ -239,53 +241,57 @@ def test_killed_run_is_removed(folder: Path, run: Run, again: tuple[str, ...], p
         ("https://elsewhere.org/", None),
     ],
 )
-def test_links_follow_the_page_base(folder: Path, run: Run, base: str, url: str | None) -> None:
+def test_site_links_respect_base_element(
+    folder: Path, run: Run, base: str, url: str | None
+) -> None:
     page = folder / path_of("garden/page0")
     page.write_bytes(f'<base href="{base}">'.encode() + page.read_bytes())
     found = run("--site", "https://example.org/docs")
     if url is None:
         assert "--site" in found["left_alone"][path_of("garden/page0")]
     else:
-        assert written(page)
-        assert all(re.fullmatch(re.escape(url) + r"page\d.html", each) for each in written(page))
+        assert listed_urls(page)
+        assert all(
+            re.fullmatch(re.escape(url) + r"page\d.html", each) for each in listed_urls(page)
+        )
 
 
-def test_json_has_a_file_a_page_and_one_for_all(folder: Path, run: Run) -> None:
+def test_site_json_writes_file_per_page_and_summary(folder: Path, run: Run) -> None:
     before, output = digests(folder), folder.parent / "lists"
     found = run("--json", str(output), "-k", "2")
     assert (found["listed"], found["output"]) == (12, str(output))
     assert digests(folder) == before
-    every = json.loads((output / "related.json").read_text("utf-8"))["pages"]
-    assert len(every) == 12 == len(list((output / "pages").rglob("*.json")))
-    listed = every["/100%/küche?/page0/"]
-    one = json.loads((output / "pages/100%/küche?/page0/index.html.json").read_text("utf-8"))
-    assert one == {
+    pages = json.loads((output / "related.json").read_text("utf-8"))["pages"]
+    assert len(pages) == 12 == len(list((output / "pages").rglob("*.json")))
+    listed = pages["/100%/küche?/page0/"]
+    page = json.loads((output / "pages/100%/küche?/page0/index.html.json").read_text("utf-8"))
+    assert page == {
         "path": "100%/küche?/page0/index.html",
         "title": "Über kitchen/page0",
         "related": listed,
     }
     assert len(listed) == 2
     for each in listed:
-        assert target(folder, one["path"], each["url"]) == folder / each["path"]
+        assert target(folder, page["path"], each["url"]) == folder / each["path"]
     assert "exists" in run("--json", str(output), code=1)["error"]
     run("--json", str(output), "--overwrite", "--exclude", "100%/*")
     assert not (output / "pages" / "100%").exists()
     (output / "mine").touch()
-    kept = digests(output)
-    said = run("--json", str(output), "--overwrite", code=1)["error"]
-    assert "contains files that cocite site did not write, such as mine. Choose" in said
-    assert digests(output) == kept
+    unchanged = digests(output)
+    error = run("--json", str(output), "--overwrite", code=1)["error"]
+    assert "contains files that cocite site did not write, such as mine. Choose" in error
+    assert digests(output) == unchanged
     (output / "mine").unlink()
     (output / "related.json").unlink()
-    said = run("--json", str(output), "--overwrite", code=1)["error"]
-    assert "did not write, and lacks related.json. Choose another output" in said
+    error = run("--json", str(output), "--overwrite", code=1)["error"]
+    assert "did not write, and lacks related.json. Choose another output" in error
     (folder.parent / "to").symlink_to(output)
-    said = run("--json", str(folder.parent / "to"), "--overwrite", code=1)["error"]
-    assert f"is a symbolic link to {output}. Choose that folder, or another output" in said
+    error = run("--json", str(folder.parent / "to"), "--overwrite", code=1)["error"]
+    assert f"is a symbolic link to {output}. Choose that folder, or another output" in error
 
 
 @pytest.mark.parametrize("generator", ["Hugo", "Jekyll", "Eleventy", "Docusaurus"])
-def test_recipes_name_what_the_data_has(folder: Path, run: Run, generator: str) -> None:
+def test_sites_page_recipes_match_json_keys(folder: Path, run: Run, generator: str) -> None:
     text = (Path(__file__).parents[3] / "docs" / "sites.md").read_text("utf-8")
     (section,) = re.findall(rf"^### {generator}\n(.*?)^#", text + "\n#", re.M | re.S)
     (template,) = re.findall(r"^```\w+\n(.*?)^```", section, re.M | re.S)
@@ -296,16 +302,18 @@ def test_recipes_name_what_the_data_has(folder: Path, run: Run, generator: str) 
     assert {"url", "title"} <= {*re.findall(item, template)} <= data["pages"][page][0].keys()
     assert re.search(r"\b[Dd]ata\.related\.pages\b|\brelated\.pages\b", template)
     assert 'ame="cocite-related"' in template.replace("class=", "className=")
-    if generator == "Eleventy":  # Nunjucks is Jinja's language
+    if generator == "Eleventy":  # Nunjucks is like Jinja
         jinja = pytest.importorskip("jinja2", reason="needs Jinja, which comes with Sphinx")
-        made = jinja.Template(template, autoescape=True).render(related=data, page={"url": page})
-        shown = re.findall(r'<li><a href="(.*?)">(.*?)</a></li>', made)
+        rendered = jinja.Template(template, autoescape=True).render(
+            related=data, page={"url": page}
+        )
+        shown = re.findall(r'<li><a href="(.*?)">(.*?)</a></li>', rendered)
         assert shown == [(each["url"], each["title"]) for each in data["pages"][page]]
         assert len(shown) == 2
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "said"),
+    ("arguments", "code", "message"),
     [
         (["--selector", "main > p"], 2, "selector is 'main > p'"),
         (["--remove", "-k", "3"], 2, "-k says how to create them"),
@@ -315,32 +323,36 @@ def test_recipes_name_what_the_data_has(folder: Path, run: Run, generator: str) 
         (["--json", "FOLDER"], 2, "the folder of the pages"),
     ],
 )
-def test_input_refused(folder: Path, run: Run, arguments: list[str], code: int, said: str) -> None:
+def test_site_refuses_invalid_arguments(
+    folder: Path, run: Run, arguments: list[str], code: int, message: str
+) -> None:
     before = digests(folder)
     places = {"INSIDE": str(folder / "x"), "FOLDER": str(folder)}
-    assert said in run(*(places.get(each, each) for each in arguments), code=code)["error"]
+    assert message in run(*(places.get(each, each) for each in arguments), code=code)["error"]
     assert digests(folder) == before
 
 
-def test_folder_without_pages_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_site_refuses_folder_without_pages(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (tmp_path / "notes.txt").write_text("a\tb\n")
     assert main(["site", str(tmp_path)]) == 2
     assert "contains no HTML page" in capsys.readouterr().err
     assert main(["site", str(tmp_path / "notes.txt")]) == 2
 
 
-def test_index_keeps_what_was_asked(folder: Path, run: Run) -> None:
-    kept = folder.parent / "kept"
-    run("--index", str(kept), "-k", "3")
+def test_site_index_reproduces_lists(folder: Path, run: Run) -> None:
+    saved = folder.parent / "saved"
+    run("--index", str(saved), "-k", "3")
     page = path_of("garden/page0")
-    hits = cocite.open(kept / "index").related(page, 3, min_score=0.15)
-    there = [target(folder, page, url) for url in written(folder / page)]
-    assert there == [folder / str(hit.node) for hit in hits]
-    assert "exists" in run("--index", str(kept), code=1)["error"]
-    assert run("--index", str(kept), "--overwrite", "-k", "3")["written"] == 0
+    hits = cocite.open(saved / "index").related(page, 3, min_score=0.15)
+    linked = [target(folder, page, url) for url in listed_urls(folder / page)]
+    assert linked == [folder / str(hit.node) for hit in hits]
+    assert "exists" in run("--index", str(saved), code=1)["error"]
+    assert run("--index", str(saved), "--overwrite", "-k", "3")["written"] == 0
 
 
-def test_people_read_what_was_done(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_site_prints_summary(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for page in ("a", "b", "c", "d"):
         path = folder / path_of("garden/page0").replace("page0", page)
         path.write_bytes((folder / path_of("garden/page0")).read_bytes() + b"<!--")
@@ -354,7 +366,9 @@ def test_people_read_what_was_done(folder: Path, capsys: pytest.CaptureFixture[s
 
 
 @pytest.mark.parametrize("selector", [None, "#header"])
-def test_real_lists(data: Callable[[str], Path], tmp_path: Path, selector: str | None) -> None:
+def test_site_roundtrips_git_documentation(
+    data: Callable[[str], Path], tmp_path: Path, selector: str | None
+) -> None:
     archive = data("html-git-htmldocs") / "git-htmldocs.tar.gz"
     with tarfile.open(archive) as packed:
         packed.extractall(tmp_path, filter="data")
@@ -365,9 +379,9 @@ def test_real_lists(data: Callable[[str], Path], tmp_path: Path, selector: str |
     assert main(["site", str(folder), "-k", "5", *chosen]) == 0
     lists = 0
     for path, content in plain.items():
-        now = path.read_bytes()
-        assert LIST.sub(b"", now) == content
-        urls = written(path)
+        changed = path.read_bytes()
+        assert LIST.sub(b"", changed) == content
+        urls = listed_urls(path)
         assert len(urls) <= 5
         page = str(path.relative_to(folder))
         assert all(target(folder, page, url) in plain.keys() - {path} for url in urls)

@@ -1,4 +1,4 @@
-"""A real small site made by Sphinx, with warnings as errors, built again and again."""
+"""A small site built repeatedly by Sphinx, with warnings as errors."""
 
 import re
 import subprocess
@@ -23,61 +23,61 @@ cocite_related = 3
 """
 
 
-def text(page: str, tos: list[str]) -> str:
+def text(page: str, targets: list[str]) -> str:
     head = title(page)
-    if page == "index":  # the menu, which counts as no link
-        listed = "".join(f"   {to}\n" for to in tos)
+    if page == "index":  # a menu, not links
+        listed = "".join(f"   {to}\n" for to in targets)
         return f"{head}\n{'=' * 40}\n\n.. toctree::\n\n{listed}"
-    body = "\n".join(f"See :doc:`that </{to}>`, and `it again <#here>`__." for to in tos)
+    body = "\n".join(f"See :doc:`that </{to}>`, and `it again <#here>`__." for to in targets)
     return f"{head}\n{'=' * 40}\n\n{body or 'Nothing.'}\n"
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Built by the command, on two processes; what it warns of is an error."""
-    place = tmp_path_factory.mktemp("sphinx")
-    write(place, ".rst", text, links())
-    (place / "conf.py").write_text(CONF)
+    """Built by the command, on two processes, with warnings as errors."""
+    folder = tmp_path_factory.mktemp("sphinx")
+    write(folder, ".rst", text, links())
+    (folder / "conf.py").write_text(CONF)
     command = [sys.executable, "-m", "sphinx", "-W", "-q", "-j", "2", "-d", "trees", ".", "html"]
-    done = subprocess.run(command, cwd=place, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
-    return place
+    return folder
 
 
-def build(place: Path, builder: str = "html", **settings: object) -> str:
-    """Built in this process; what Sphinx said. There are as many processes as before: one."""
+def build(folder: Path, builder: str = "html", **settings: object) -> str:
+    """Build in this process, without workers, and return the status output of Sphinx."""
     from sphinx.application import Sphinx
     from sphinx.util.docutils import docutils_namespace, patch_docutils
 
-    said, wrong = StringIO(), StringIO()
+    status, warning = StringIO(), StringIO()
     with warnings.catch_warnings(), patch_docutils(), docutils_namespace():
         warnings.simplefilter("ignore")
-        here, made, trees = str(place), str(place / builder), str(place / "trees")
-        app = Sphinx(here, here, made, trees, builder, settings, said, wrong)
+        source, output, doctrees = str(folder), str(folder / builder), str(folder / "trees")
+        app = Sphinx(source, source, output, doctrees, builder, settings, status, warning)
         app.build()
-    assert (wrong.getvalue(), app.statuscode) == ("", 0)
-    return re.sub(r"\x1b\[[0-9;]*m", "", said.getvalue())
+    assert (warning.getvalue(), app.statuscode) == ("", 0)
+    return re.sub(r"\x1b\[[0-9;]*m", "", status.getvalue())
 
 
-def moments(place: Path) -> dict[str, int]:
-    return {path.name: path.stat().st_mtime_ns for path in sorted(place.rglob("page*.html"))}
+def mtimes(folder: Path) -> dict[str, int]:
+    return {path.name: path.stat().st_mtime_ns for path in sorted(folder.rglob("page*.html"))}
 
 
-def test_pages_have_lists_of_their_subject(site: Path) -> None:
+def test_sphinx_lists_pages_of_same_subject(site: Path) -> None:
     check_lists(lambda page: site / "html" / f"{page}.html")
 
 
-def test_a_second_build_asks_nothing_and_other_links_do(site: Path) -> None:
-    kept = site / "trees" / "cocite" / "related-pages.json"
-    before, written = moments(site / "html" / "kitchen"), kept.stat().st_mtime_ns
+def test_sphinx_cache_is_reused_until_links_change(site: Path) -> None:
+    cache = site / "trees" / "cocite" / "related-pages.json"
+    before, written = mtimes(site / "html" / "kitchen"), cache.stat().st_mtime_ns
     assert "no targets are out of date" in build(site)
-    assert (moments(site / "html" / "kitchen"), kept.stat().st_mtime_ns) == (before, written)
+    assert (mtimes(site / "html" / "kitchen"), cache.stat().st_mtime_ns) == (before, written)
 
     garden = {to for _, to in related(site / "html/garden/page0.html")}
     other = links() | {"garden/page0": ["kitchen/page1", "kitchen/page2"]}
     write(site, ".rst", text, other)
     build(site)
-    assert kept.stat().st_mtime_ns > written
+    assert cache.stat().st_mtime_ns > written
     listed = {to for _, to in related(site / "html/garden/page0.html")}
     assert listed != garden
     assert any("kitchen" in to for to in listed)
@@ -86,8 +86,8 @@ def test_a_second_build_asks_nothing_and_other_links_do(site: Path) -> None:
         site, ".rst", text, {"index": [to for to in links() if to not in ("garden/page0", "index")]}
     )
     unlinked = {f"garden/page{n}": links()[f"garden/page{n}"] for n in range(1, 6)}
-    for tos in unlinked.values():
-        tos[:] = [to for to in tos if to != "garden/page0"]
+    for targets in unlinked.values():
+        targets[:] = [to for to in targets if to != "garden/page0"]
     write(site, ".rst", text, unlinked)
     build(site)
     for n in range(1, 6):
@@ -98,7 +98,7 @@ def test_a_second_build_asks_nothing_and_other_links_do(site: Path) -> None:
     build(site)
 
 
-def test_options(site: Path) -> None:
+def test_sphinx_options_shape_lists(site: Path) -> None:
     build(site, cocite_related=1, cocite_heading="See <too>", cocite_exclude=["garden/page[12]"])
     assert related(site / "html/garden/page1.html") == []
     for page in links():
@@ -114,13 +114,13 @@ def test_options(site: Path) -> None:
     assert related(site / "html/garden/page0.html") != []
 
 
-def test_folders_as_addresses(site: Path) -> None:
+def test_sphinx_dirhtml_links_resolve(site: Path) -> None:
     build(site, "dirhtml")
     for address, _ in related(site / "dirhtml/garden/page0/index.html"):
         assert (site / "dirhtml/garden/page0" / address / "index.html").is_file()
     assert len(related(site / "dirhtml/garden/page0/index.html")) == 3
 
 
-def test_a_measure_that_is_none_is_a_warning(site: Path) -> None:
+def test_sphinx_unknown_measure_warns(site: Path) -> None:
     with pytest.raises(AssertionError, match="no related pages: no measure is called 'simrang'"):
         build(site, cocite_measure="simrang")

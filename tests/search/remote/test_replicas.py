@@ -1,4 +1,4 @@
-"""Who is asked, who is waited for, who is left alone: servers that die, sleep, and come back."""
+"""Replica sets: which servers are queried, with servers that crash, hang and come back."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +20,7 @@ from tests.search.test_estimates import inlinks_of
 
 SAMPLES, SHARDS, NODES = 40, 8, 4
 DEADLINE = 1.0
-Opened = Callable[..., tuple[Index, InProcess]]
+OpenRemote = Callable[..., tuple[Index, InProcess]]
 
 
 @pytest.fixture(scope="module")
@@ -35,170 +35,178 @@ def index(graph: Graph, tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 
 @pytest.fixture
-def opened(index: Index, monkeypatch: pytest.MonkeyPatch) -> Iterator[Opened]:
-    groups: list[ReplicaSet] = []
+def open_remote(index: Index, monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenRemote]:
+    replica_sets: list[ReplicaSet] = []
 
-    def make(
-        replicas: int = 1, deadline: float = DEADLINE, of: Index = index, shards: int = SHARDS
+    def open_index(
+        replicas: int = 1, deadline: float = DEADLINE, source: Index = index, shards: int = SHARDS
     ) -> tuple[Index, InProcess]:
-        cluster, stored = InProcess(NODES), of.stored
+        cluster, stored = InProcess(NODES), source.stored
         cluster.rule(monkeypatch)
-        where: Any = cluster, str(stored.store.path), marked(stored)
-        servers = ReplicaSet(*where, shards=shards, replicas=replicas, deadline=deadline)
-        groups.append(servers)
+        location: Any = cluster, str(stored.store.path), marked(stored)
+        servers = ReplicaSet(*location, shards=shards, replicas=replicas, deadline=deadline)
+        replica_sets.append(servers)
         assert servers.begin(10) == shards
-        return Index(stored, of.means, of.given, remote=RemoteShards(stored, servers)), cluster
+        remote = RemoteShards(stored, servers)
+        return Index(stored, source.means, source.given, remote=remote), cluster
 
-    yield make
-    for servers in groups:
+    yield open_index
+    for servers in replica_sets:
         servers.close()
 
 
-def until(cluster: InProcess, true: Callable[[], bool], seconds: float) -> None:
-    """Let time go by until something is true."""
-    began = cluster.now
-    while not true():
-        assert cluster.now < began + seconds, "it did not come true"
+def wait_until(cluster: InProcess, condition: Callable[[], bool], seconds: float) -> None:
+    """Let time pass until a condition is true."""
+    start = cluster.now
+    while not condition():
+        assert cluster.now < start + seconds, "the condition is still false"
         cluster.sleep(0.02)
 
 
-def remote_of(index: Index) -> RemoteShards:
+def shards_of(index: Index) -> RemoteShards:
     assert index.remote is not None
     return index.remote
 
 
-def samples(index: Index) -> int:
-    """How many samples answer a question now; the interval holds the score."""
+def sample_count(index: Index) -> int:
+    """The number of samples that a query uses now; check that intervals contain scores."""
     assert all(hit.low <= hit.score <= hit.high for hit in index.related("n3"))
     assert index.answered is not None
     return index.answered.samples
 
 
-def test_all_servers_together_give_the_answers_of_the_index(opened: Opened, index: Index) -> None:
-    other, cluster = opened()
-    other.related("n3")
+def test_replica_set_equals_local_index(open_remote: OpenRemote, index: Index) -> None:
+    remote, cluster = open_remote()
+    remote.related("n3")
     for name in ("n3", "n7", "n41"):
-        assert other.related(name) == index.related(name)
-        assert other.similarity(name, "n5") == index.similarity(name, "n5")
-    assert other.answered == (SAMPLES, SHARDS, SHARDS)
+        assert remote.related(name) == index.related(name)
+        assert remote.similarity(name, "n5") == index.similarity(name, "n5")
+    assert remote.answered == (SAMPLES, SHARDS, SHARDS)
     assert len({actor.node for actor in cluster.made}) == NODES
-    assert [each.state for each in remote_of(other).replicas.status()] == ["answers"] * SHARDS
-    assert sum(each.samples for each in remote_of(other).replicas.status()) == SAMPLES
+    assert [status.state for status in shards_of(remote).replicas.status()] == ["answers"] * SHARDS
+    assert sum(status.samples for status in shards_of(remote).replicas.status()) == SAMPLES
 
 
-def test_a_server_that_sleeps_does_not_hold_an_answer_past_the_deadline(opened: Opened) -> None:
-    other, cluster = opened()
-    samples(other)
+def test_replica_set_meets_deadline_despite_slow_server(open_remote: OpenRemote) -> None:
+    remote, cluster = open_remote()
+    sample_count(remote)
     cluster.made[2].delay = 5.0
     for _ in range(2):
-        began = cluster.now
-        assert samples(other) == SAMPLES - 5
-        assert cluster.now - began == pytest.approx(DEADLINE)
-    began = cluster.now  # by now it is left alone, and nobody waits for it
+        start = cluster.now
+        assert sample_count(remote) == SAMPLES - 5
+        assert cluster.now - start == pytest.approx(DEADLINE)
+    start = cluster.now  # by now it is left out, and queries do not wait for it
     for _ in range(5):
-        assert samples(other) == SAMPLES - 5
-    assert cluster.now == began
-    (left,) = [each for each in remote_of(other).replicas.status() if each.state != "answers"]
-    assert (left.shard, left.opened) == (2, 1)
-    assert left.fault == "it does not answer queries"
+        assert sample_count(remote) == SAMPLES - 5
+    assert cluster.now == start
+    (silent,) = [
+        status for status in shards_of(remote).replicas.status() if status.state != "answers"
+    ]
+    assert (silent.shard, silent.opened) == (2, 1)
+    assert silent.fault == "it does not answer queries"
     cluster.made[2].delay = 0.0
-    until(cluster, lambda: samples(other) == SAMPLES, 15)  # when it has slept its fill
+    # The server comes back when its delayed calls are done.
+    wait_until(cluster, lambda: sample_count(remote) == SAMPLES, 15)
 
 
 @pytest.mark.parametrize("killed", [[1], [0, 2, 3]])
-def test_lost_nodes_cost_samples_and_come_back(opened: Opened, killed: list[int]) -> None:
-    other, cluster = opened()
-    assert samples(other) == SAMPLES
+def test_replica_set_recovers_lost_nodes(open_remote: OpenRemote, killed: list[int]) -> None:
+    remote, cluster = open_remote()
+    assert sample_count(remote) == SAMPLES
     for node in killed:
         cluster.kill_node(node)
-    least = SAMPLES - len(killed) * SAMPLES // NODES
-    assert {samples(other) for _ in range(20)} == {least}
-    began = cluster.now
+    remaining = SAMPLES - len(killed) * SAMPLES // NODES
+    assert {sample_count(remote) for _ in range(20)} == {remaining}
+    start = cluster.now
     for _ in range(20):
-        samples(other)
-    assert cluster.now == began  # nobody waits for those that are gone
+        sample_count(remote)
+    assert cluster.now == start  # queries do not wait for lost servers
     for node in killed:
         cluster.start_again(node)
-    until(cluster, lambda: samples(other) == SAMPLES, 5)
+    wait_until(cluster, lambda: sample_count(remote) == SAMPLES, 5)
 
 
-def test_a_replica_elsewhere_answers_for_one_that_is_lost(opened: Opened) -> None:
-    other, cluster = opened(replicas=2)
-    places: dict[int, set[str]] = {}
-    for each in remote_of(other).replicas.status():
-        places.setdefault(each.shard, set()).add(each.node)
-    assert all(len(nodes) == 2 for nodes in places.values())
+def test_replica_set_falls_back_to_other_replica(open_remote: OpenRemote) -> None:
+    remote, cluster = open_remote(replicas=2)
+    nodes_by_shard: dict[int, set[str]] = {}
+    for status in shards_of(remote).replicas.status():
+        nodes_by_shard.setdefault(status.shard, set()).add(status.node)
+    assert all(len(nodes) == 2 for nodes in nodes_by_shard.values())
     cluster.kill_node(0)
-    assert {samples(other) for _ in range(20)} == {SAMPLES}
-    for actor in cluster.on(1):
+    assert {sample_count(remote) for _ in range(20)} == {SAMPLES}
+    for actor in cluster.actors_on(1):
         actor.delay = 5.0
-    assert {samples(other) for _ in range(5)} == {SAMPLES - 10}  # two shards were on both
+    # Two shards were on both nodes.
+    assert {sample_count(remote) for _ in range(5)} == {SAMPLES - 10}
 
 
-def test_with_nobody_there_a_question_waits_for_the_first(opened: Opened) -> None:
-    other, cluster = opened()
+def test_replica_set_waits_for_first_server(open_remote: OpenRemote) -> None:
+    remote, cluster = open_remote()
     for node in range(NODES):
         cluster.kill_node(node)
     with limited(1.0), pytest.raises(QueryTimeout):
-        other.related("n3")
+        remote.related("n3")
     cluster.start_again(2)
-    assert samples(other) >= 5
+    assert sample_count(remote) >= 5
     for node in range(NODES):
         cluster.start_again(node)
-    until(cluster, lambda: samples(other) == SAMPLES, 5)
+    wait_until(cluster, lambda: sample_count(remote) == SAMPLES, 5)
 
 
-def test_what_all_let_pass_is_nobodys_fault(opened: Opened) -> None:
-    """All are slower than the deadline: the first that comes answers."""
-    other, cluster = opened(deadline=0.05)
+def test_replica_set_tolerates_deadline_missed_by_all(open_remote: OpenRemote) -> None:
+    """All servers are slower than the deadline: the first answer is used."""
+    remote, cluster = open_remote(deadline=0.05)
     for actor in cluster.made:
         actor.delay = 0.2
     for _ in range(4):
-        assert samples(other) >= 5
+        assert sample_count(remote) >= 5
     for actor in cluster.made:
         actor.delay = 0.0
-    until(cluster, lambda: samples(other) == SAMPLES, 5)
+    wait_until(cluster, lambda: sample_count(remote) == SAMPLES, 5)
 
 
-def test_foreign_one_fails(opened: Opened, graph: Graph, index: Index) -> None:
-    new = cocite.build(graph, measure="psimrank", samples=SAMPLES, seed=2)
-    other, cluster = opened()
-    cluster.made[3].arguments = (str(new.stored.store.path), *cluster.made[3].arguments[1:])
-    cluster.made[3].lost()
-    cluster.made[3].made_anew()
-    assert {samples(other) for _ in range(5)} == {SAMPLES - 5}
-    assert other.related("n7") == other.related("n7")
-    assert [each.fault for each in remote_of(other).replicas.status() if each.fault] == [
+def test_replica_set_rejects_server_with_other_index(
+    open_remote: OpenRemote, graph: Graph, index: Index
+) -> None:
+    other = cocite.build(graph, measure="psimrank", samples=SAMPLES, seed=2)
+    remote, cluster = open_remote()
+    cluster.made[3].arguments = (str(other.stored.store.path), *cluster.made[3].arguments[1:])
+    cluster.made[3].crash()
+    cluster.made[3].restart_process()
+    assert {sample_count(remote) for _ in range(5)} == {SAMPLES - 5}
+    assert [status.fault for status in shards_of(remote).replicas.status() if status.fault] == [
         "it has another index"
     ]
 
 
-def test_fewer_samples_ask_fewer_servers_by_turns(opened: Opened) -> None:
-    other, cluster = opened()
-    some = other.with_samples(10)
+def test_replica_set_rotates_servers_for_fewer_samples(open_remote: OpenRemote) -> None:
+    remote, cluster = open_remote()
+    smaller = remote.with_samples(10)
     for _ in range(8):
-        assert samples(some) == 10
-    asked = [actor.told.count("tell") for actor in cluster.made]
-    assert asked == [2] * SHARDS
+        assert sample_count(smaller) == 10
+    counts = [actor.methods.count("tell") for actor in cluster.made]
+    assert counts == [2] * SHARDS
 
 
 @pytest.mark.statistical
-def test_intervals_hold_with_missing_shards(opened: Opened, graph: Graph, tmp_path: Path) -> None:
-    """1,000 questions to ten indexes, each with other shards gone: 95 of 100 are to hold, and a
-    count of them falls short by four standard deviations once in 30,000 times.
+def test_replica_set_intervals_hold_with_missing_shards(
+    open_remote: OpenRemote, graph: Graph, tmp_path: Path
+) -> None:
+    """1,000 queries of ten indexes, each with other missing shards: 95% must hold, and their count
+    is four standard deviations too low once in 30,000 times.
     """
     exact = psimrank(inlinks_of(graph), 0.6, 60)
     missed, rng = 0, np.random.default_rng(1)
     for seed in range(10):
-        made = cocite.build(graph, tmp_path / f"{seed}", measure="psimrank", samples=64, seed=seed)
-        other, cluster = opened(of=made, deadline=0.25)
+        local = cocite.build(graph, tmp_path / f"{seed}", measure="psimrank", samples=64, seed=seed)
+        remote, cluster = open_remote(source=local, deadline=0.25)
         for shard in rng.choice(SHARDS, 1 + seed % 5, replace=False).tolist():
-            cluster.made[shard].lost()
+            cluster.made[shard].crash()
         counts: set[Any] = set()
         for _ in range(100):
-            a, b = rng.choice(len(made.nodes), 2, replace=False).tolist()
-            found = other.similarity(made.nodes.name(a), made.nodes.name(b), decay=0.6)
+            a, b = rng.choice(len(local.nodes), 2, replace=False).tolist()
+            found = remote.similarity(local.nodes.name(a), local.nodes.name(b), decay=0.6)
             missed += not found.low <= exact[a, b] <= found.high
-            counts.add(other.answered and other.answered.samples)
+            counts.add(remote.answered and remote.answered.samples)
         assert max(counts) == 64 - 8 * (1 + seed % 5)
     assert missed <= 50 + 4 * np.sqrt(1000 * 0.05 * 0.95)
