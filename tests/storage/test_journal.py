@@ -52,9 +52,7 @@ def test_journal_cuts_off_damage(
     assert (tmp_path / "j").read_bytes() == b"".join(PIECES)
 
 
-@pytest.mark.parametrize(
-    "line", [b"x y\n", b"-1 ab\n", b"99 \xff\n", b"3\n", b"\n", TAB]
-)
+@pytest.mark.parametrize("line", [b"x y\n", b"-1 ab\n", b"99 \xff\n", b"3\n", b"\n", TAB])
 def test_journal_ends_at_malformed_line(tmp_path: Path, line: bytes) -> None:
     write_pieces(tmp_path / "j")
     with (tmp_path / "j.log").open("ab") as log:
