@@ -150,7 +150,7 @@ def test_draft_option_reads_note(
     draft = ("--draft", str(new), "--draft-name", "deep/New", *options)
     code, stdout, _ = ask("related", str(vault), *draft)
     assert code == 0
-    assert "omitted from the draft: 1 links that lead to no note, such as 'gone'" in caplog.text
+    assert "omitted from the draft: links that lead to no note (1), such as 'gone'" in caplog.text
     cocite.build(cocite.ingest(str(vault), tmp_path / "g"), tmp_path / "i")
     expected = cocite.open(tmp_path / "i").related_to(["deep/a", "deep/b"], k=4)
     assert json_hits(json.loads(stdout)) == expected

@@ -57,7 +57,7 @@ def test_read_values_reads_parquet(tmp_path: Path) -> None:
 def test_read_values_reports_invalid_table(tmp_path: Path) -> None:
     path = tmp_path / "t.tsv"
     path.write_text("# c\na\tb\n\nc\n")
-    with pytest.raises(MalformedRow, match=r"t.tsv:4: 1 columns, where 2 are needed: 'c'"):
+    with pytest.raises(MalformedRow, match=r"t.tsv:4: only 1 of 2 columns: 'c'"):
         list(read_values(path))
     with pytest.raises(InputError, match="is not a file"):
         read_values(tmp_path / "none.tsv")
@@ -118,11 +118,11 @@ def test_read_labels_header_is_not_node_row(tmp_path: Path, make_graph: MakeGrap
 def test_read_labels_bad_rows_are_refused_or_counted(tmp_path: Path, graph: Graph) -> None:
     path = tmp_path / "l.tsv"
     path.write_text("Ship\tsea\nShip\nU.S._Navy\twar\n\tsea\n")
-    with pytest.raises(MalformedRow, match=r"l\.tsv:2: 1 columns, where 2 are needed: 'Ship'"):
+    with pytest.raises(MalformedRow, match=r"l\.tsv:2: only 1 of 2 columns: 'Ship'"):
         read_labels(path, graph.names)
     found = read_labels(path, graph.names, bad_rows="few")
     assert found.nodes.size == 2
-    assert "left out 2 bad rows, such as line 2: 1 columns" in found.read
+    assert "left out 2 bad rows, such as line 2: only 1 of 2 columns" in found.read
     path.write_text("Ship\tsea\nShip\nU.S._Navy\n")
     with pytest.raises(InputError, match="2 of 3 rows are bad, more than half"):
         read_labels(path, graph.names, bad_rows="few")

@@ -316,10 +316,10 @@ def test_evaluate_applies_label_options(
     Path("labels").write_text("\n".join(["id;topic;page", *rows[:5], "broken", *rows[5:]]))
     command = ["evaluate", "i", "--labels", "labels", "--label-columns", "page,topic"]
     refused = shell([*command, "--delimiter", "semicolon"], 1).err
-    assert "labels:7: 1 columns, where 3 are needed: 'broken'" in refused
+    assert "labels:7: only 1 of 3 columns: 'broken'" in refused
     stderr = shell([*command, "--bad-rows", "few", "--delimiter", "semicolon"]).err
     assert "read labels: semicolon-separated, a header ('page', 'topic'; if these" in stderr
-    assert "left out 1 bad row, such as line 7: 1 columns" in stderr
+    assert "left out 1 bad row, such as line 7: only 1 of 3 columns" in stderr
     refused = shell([*command, "--bad-rows", "few", "--header", "no"], 2).err
     assert "are column names, but header is no" in refused
     found = cocite.evaluate("i", labels="labels", label_columns=(3, 2), bad_rows="few")

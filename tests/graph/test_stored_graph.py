@@ -348,7 +348,7 @@ def test_ingest_and_info_name_hubs(tmp_path: Path, shell: Shell) -> None:
     assert shell(["index", graph, "-o", tmp_path / "i"]).err.count(sentence) == 1
 
 
-def test_ingest_without_hubs_is_silent(tmp_path: Path, shell: Shell) -> None:
+def test_ingest_prints_no_advice_if_degrees_are_small(tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "links.tsv").write_text("".join(f"p{i}\tp{i + 1}\n" for i in range(300)))
     out, err = shell(["ingest", tmp_path / "links.tsv", "-o", tmp_path / "g"])
     assert "hubs" not in out

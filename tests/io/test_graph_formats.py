@@ -170,10 +170,10 @@ def test_graph_readers_use_labels_and_weights(
     ("labels", "names", "reason"),
     [
         (['label "x"', 'label "x"', 'label "y"'], "1 2 3", "several have the same label, such"),
-        (['label "x"', "", 'label "y"'], "1 2 3", "1 of them have no label"),
+        (['label "x"', "", 'label "y"'], "1 2 3", "labels are missing (1)"),
         (["", "", ""], "1 2 3", ""),
         (['label "7"', 'label "8"', 'label "9"'], "7 8 9", ""),
-        ([f'label "{"z" * 66_000}"', "label 1", "label 2"], "1 2 3", "1 labels are too long"),
+        ([f'label "{"z" * 66_000}"', "label 1", "label 2"], "1 2 3", "labels are too long (1)"),
     ],
 )
 def test_gml_uses_unique_labels_as_names(
@@ -183,7 +183,7 @@ def test_gml_uses_unique_labels_as_names(
     graph = read(tmp_path, f"graph [ {nodes} edge [ source 1 target 2 ] ]")
     assert list(graph.names) == names.split()
     assert graph.info().names == "integers"
-    assert f"as {reason}" in source_of(graph)["read_as"] or not reason
+    assert f"because {reason}" in source_of(graph)["read_as"] or not reason
     titles = [label.removeprefix("label ").strip('"') for label in labels]
     expected = [title if 0 < len(title) < 66_000 else None for title in titles]
     assert titles_of(graph) == expected if reason else graph.titles is None

@@ -245,8 +245,8 @@ def test_report_lists_broken_links(site: MakeFolder, capsys: pytest.CaptureFixtu
     out = str(folder.with_name("g"))
     assert main(["ingest", str(folder), "-o", out, "--report", str(report)]) == 0
     assert capsys.readouterr().err.startswith(
-        "read site: 1 HTML pages; 1 links between them; 1 broken, 1 malformed; left out: 1 binary "
-        "file called HTML\n"
+        "read site: 1 HTML pages; 1 links between them; 1 broken, 1 malformed; left out: 1 HTML "
+        "file with binary content\n"
     )
     assert report.read_text() == (
         "page\twhat\twritten\tleads to\n"

@@ -82,7 +82,7 @@ def test_matrix_market_read_as_explains_links(tmp_path: Path) -> None:
         (
             HEAD + f" real general\n{2**32} {2**32} 0\n",
             ResourceError,
-            "4,294,967,296 rows; a graph",
+            "4,294,967,296 rows; the maximum is",
         ),
         (GENERAL + "3 3 2\n1 2\n", InputError, "1 entries, but line 2 says 2"),
         (GENERAL + "3 3 1\n1 2\n1 3\n", InputError, "2 entries, but line 2 says 1"),

@@ -213,7 +213,7 @@ def test_ingest_accepts_names_resembling_formats(tmp_path: Path, content: str) -
         "1,2,x\n2,3,y\n3,4,z\n5,6\n",
     ],
 )
-def test_adjacency_reader_declines_edge_list_with_bad_rows(tmp_path: Path, content: str) -> None:
+def test_edge_list_with_bad_rows_is_not_adjacent_lists(tmp_path: Path, content: str) -> None:
     error = refused(tmp_path, InputError, content)
     assert "adjacency" not in str(error)
 

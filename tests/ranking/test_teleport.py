@@ -55,7 +55,7 @@ def test_weights_file_reads_rank_output(graph: cocite.Graph, tmp_path: Path) -> 
         ),
         ("n1\t2\nn7\t-1\n", InputError, "the weight of 'n7' is '-1'"),
         ("n1\t2\nn7\tinf\n", InputError, "the weight of 'n7' is 'inf'"),
-        ("n1\t2\nn7\n", MalformedRow, "1 columns, where 2 are needed"),
+        ("n1\t2\nn7\n", MalformedRow, "only 1 of 2 columns"),
         ("n1\t2\nnobody\t1\n", UnknownNode, "no node is named 'nobody'"),
         ("n1\t0\n", UsageError, "with a positive, finite sum"),
         ("", UsageError, "with a positive, finite sum"),

@@ -101,7 +101,7 @@ class UnseenNode(NamedTuple):
         out, lost = draft_links(content, names.stored, at)
         if lost:
             _log.warning(
-                "omitted from the draft: %d links that lead to no note, such as %r",
+                "omitted from the draft: links that lead to no note (%d), such as %r",
                 len(lost),
                 lost[0],
             )

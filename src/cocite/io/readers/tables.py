@@ -368,7 +368,7 @@ class NameTable:
         if (self.form.titled or self.delimiter == "space") and len(row) != self.width:
             return "columns", f"{len(row)} {self.separated} columns, not {self.width}"
         if len(row) <= max(self.places):
-            return "columns", f"{len(row)} columns, where {max(self.places) + 1} are needed"
+            return "columns", f"only {len(row)} of {max(self.places) + 1} columns"
         cells = [row[place] for place in self.places]
         if self.form.titled and not all(map(_utf8, cells)):
             return "encoding", "bytes that are not UTF-8"

@@ -112,9 +112,9 @@ def _no_names(labels: dict[str, str]) -> str:
     if not each or (len(each) == len(labels) and not long):
         return ""
     if each.total() < len(labels):
-        return f"{len(labels) - each.total():,} of them have no label"
+        return f"labels are missing ({len(labels) - each.total():,})"
     if long:
-        return f"{long:,} labels are too long"
+        return f"labels are too long ({long:,})"
     shared = min(label for label, count in each.items() if count > 1)
     return f"several have the same label, such as {shared[:60]!r}"
 
