@@ -93,7 +93,7 @@ test-bounds: $(VENV)/.dev
 test-targets: $(VENV)/.dev
 	@echo "stored answers, digests and what measures promise, by kernels for x86-64-v2 and by Numba: five minutes on two cores"
 	@[ "$$(uname -m)" != x86_64 ] || { $(BIN)/python hatch_build.py --target x86-64-v2 >/dev/null \
-	&& COCITE_TARGET=x86-64-v2 $(BIN)/python -m pytest -q -n auto tests/test_golden.py tests/index/test_one_digest.py tests/measures/test_contract.py; }
+	&& COCITE_TARGET=x86-64-v2 $(BIN)/python -m pytest -q -n auto tests/test_golden.py tests/index/test_digest.py tests/measures/test_contract.py; }
 	@COCITE_JIT=1 $(BIN)/python -m pytest -q -n auto tests/test_golden.py tests/measures/test_contract.py
 
 # One test at a time: each has several Ray nodes, which are processes of their own.

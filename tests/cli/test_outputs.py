@@ -232,7 +232,7 @@ def test_related_prints_gexf(hub: Path, shell: Shell) -> None:
 CONTROLS = [chr(code) for code in (*range(9), *range(11, 32), *range(127, 160))]
 CONTROLS += ["\u202e", "\u2066", "\u2028", "\u061c", "\ufeff"]
 ODD = ["a\u2028b", "web\u061cgpj.exe", "\ufeffx"]
-"""Names that may be stored; those that ``ingest`` refuses are in ``io/test_unnamed.py``."""
+"""Names that may be stored; those that ``ingest`` refuses are in ``io/test_name_characters.py``."""
 TEXTS = ["plain", "Ünïcode", "日本語", "עברית", "العربية", "a b\nc\td", "e\u0301", "👩\u200d💻"]
 
 

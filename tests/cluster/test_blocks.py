@@ -18,7 +18,7 @@ from tests.clock import wait_for
 from tests.cluster.work import Counter
 from tests.conftest import MakeGraph
 from tests.index.test_external import tangled
-from tests.index.test_in_blocks import built, in_blocks
+from tests.index.test_partitioned import built, in_blocks
 
 
 def pool_factory(cluster: Cluster) -> tuple[Callable[..., ClusterPool], list[ClusterPool]]:

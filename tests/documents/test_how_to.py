@@ -14,7 +14,7 @@ import pytest
 import cocite
 from cocite.cli.main import main
 from cocite.search import open_index
-from tests.documents import made
+from tests.documents import sample_data
 
 FOLDER = Path(__file__).parents[2] / "docs" / "how-to"
 
@@ -72,7 +72,7 @@ def output_of(outputs: dict[str, str], prefix: str) -> str:
 
 
 def test_documentation(run_page: Callable[..., dict[str, str]]) -> None:
-    outputs = run_page("documentation.md", made.documentation)
+    outputs = run_page("documentation.md", sample_data.documentation)
     assert len(outputs) == 16
     assert "+<nav" in output_of(outputs, "cocite site site --dry-run")
     assert "end of main 24" in output_of(outputs, "cocite site site -k 5")
@@ -88,11 +88,11 @@ def test_documentation(run_page: Callable[..., dict[str, str]]) -> None:
 
 
 def test_notes(run_page: Callable[..., dict[str, str]]) -> None:
-    outputs = run_page("notes.md", made.notes)
+    outputs = run_page("notes.md", sample_data.notes)
     assert len(outputs) == 8
     assert "13 Markdown notes; 38 links between them" in output_of(outputs, "cocite ingest vault")
     assert "Home\tbroken\tGone\t\n" in Path("links.tsv").read_text()
-    birds = {f"birds/{name.replace('_', ' ')}" for name in made.BIRDS}
+    birds = {f"birds/{name.replace('_', ' ')}" for name in sample_data.BIRDS}
     assert set(names("vault.index", "birds/Gray heron", 5)) <= birds
     assert "birds/" in output_of(outputs, "cocite related vault --draft")
     assert "trees/" not in output_of(outputs, "cocite related vault.index --draft")
@@ -100,12 +100,12 @@ def test_notes(run_page: Callable[..., dict[str, str]]) -> None:
 
 
 def test_wiki(run_page: Callable[..., dict[str, str]]) -> None:
-    outputs = run_page("wiki.md", made.wiki)
+    outputs = run_page("wiki.md", sample_data.wiki)
     assert len(outputs) == 13
     assert "redirects" in output_of(outputs, "cocite ingest")
     assert "No_such_tree" in Path("red.tsv").read_text()
-    assert set(names("wiki.index", "Gray_heron", 5)) == {*made.BIRDS} - {"Gray_heron"}
-    assert set(names("tuned.index", "Gray_heron", 3)) <= {*made.BIRDS}
+    assert set(names("wiki.index", "Gray_heron", 5)) == {*sample_data.BIRDS} - {"Gray_heron"}
+    assert set(names("tuned.index", "Gray_heron", 3)) <= {*sample_data.BIRDS}
     index = open_index("wiki.index")
     far = index.similarity("Gray_heron", "Oak").score
     assert far < index.related("Gray_heron", 3)[2].score
@@ -113,7 +113,7 @@ def test_wiki(run_page: Callable[..., dict[str, str]]) -> None:
 
 
 def test_citations(run_page: Callable[..., dict[str, str]]) -> None:
-    outputs = run_page("citations.md", made.citations)
+    outputs = run_page("citations.md", sample_data.citations)
     assert len(outputs) == 17
     assert "On songs" in output_of(outputs, "cocite related works")
     cited, openalex = cocite.Graph.open("papers.graph"), cocite.Graph.open("openalex.graph")
@@ -126,7 +126,7 @@ def test_citations(run_page: Callable[..., dict[str, str]]) -> None:
 
 
 def test_code(run_page: Callable[..., dict[str, str]]) -> None:
-    outputs = run_page("code.md", made.project)
+    outputs = run_page("code.md", sample_data.project)
     assert len(outputs) == 6
     for line in ("src/app/main.py", "app.db"):
         assert "src/app/" in output_of(outputs, f"cocite related project {line}")
@@ -137,15 +137,15 @@ def test_code(run_page: Callable[..., dict[str, str]]) -> None:
 
 
 def test_triples(run_page: Callable[..., dict[str, str]]) -> None:
-    outputs = run_page("triples.md", made.triples)
+    outputs = run_page("triples.md", sample_data.triples)
     assert len(outputs) == 4
     shown = output_of(outputs, "cocite related kinds.index")
-    assert all(name.replace("_", " ") in shown for name in made.BIRDS[1:])
-    assert cocite.Graph.open("kinds.graph").edges == len([*made.BIRDS, *made.TREES])
+    assert all(name.replace("_", " ") in shown for name in sample_data.BIRDS[1:])
+    assert cocite.Graph.open("kinds.graph").edges == len([*sample_data.BIRDS, *sample_data.TREES])
 
 
 def test_common_crawl(run_page: Callable[..., dict[str, str]]) -> None:
-    outputs = run_page("common-crawl.md", made.hosts)
+    outputs = run_page("common-crawl.md", sample_data.hosts)
     assert len(outputs) == 11  # info runs twice
     assert "museum0.example.org" in output_of(outputs, "cocite nodes")
     hits = names("hosts.index", "museum3.example.org", 5)
@@ -161,7 +161,7 @@ def test_networkx(
     pytest.importorskip("networkx", reason="needs NetworkX")
     monkeypatch.chdir(tmp_path)
     nodes = [f"{letter}{n:02}" for letter in "abc" for n in range(12)]
-    links = made.pairs(3, 12, 5, 0.9)
+    links = sample_data.pairs(3, 12, 5, 0.9)
     Path("edges.txt").write_text("".join(f"{nodes[a]} {nodes[b]}\n" for a, b in links))
     code = "".join(text for language, text in blocks("networkx.md") if language == "python")
     found: dict[str, Any] = {}

@@ -19,7 +19,7 @@ AWKWARD = re.compile(
     r"|hangs? on|by itself alone|which is said|in its turn|that which)\b",
     re.I,
 )
-"""Constructions of old or translated English (see also tests/cli/test_voice.py)."""
+"""Constructions of old or translated English (see also tests/cli/test_quiet.py)."""
 
 
 def documents() -> list[str]:

@@ -20,7 +20,7 @@ from cocite.graph.blocks import Links
 from cocite.graph.links import in_links
 from cocite.resources import Resources
 from tests.conftest import MakeGraph
-from tests.index.test_in_blocks import Posted
+from tests.index.test_partitioned import Posted
 from tests.oracles import scan as exact
 from tests.oracles.graphs import Edges, graphs, in_neighbors
 

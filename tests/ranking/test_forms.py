@@ -16,7 +16,7 @@ from cocite.ranking import RankRoom, Ranks, pagerank, vectors
 from cocite.ranking.blocks import Resident
 from tests.conftest import MakeGraph
 from tests.index.test_external import tangled
-from tests.index.test_in_blocks import Lossy, in_blocks
+from tests.index.test_partitioned import Lossy, in_blocks
 from tests.oracles.graphs import WEIGHTS, Edges, weighted_graphs
 
 Form = Callable[[Graph, Path], tuple[Graph, dict[str, Any]]]

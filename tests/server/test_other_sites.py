@@ -17,7 +17,7 @@ import pytest
 
 import cocite
 from cocite.cli.main import main
-from tests.documents import made
+from tests.documents import sample_data
 from tests.server.browser import Open
 from tests.server.conftest import Server, Start
 from tests.server.hostile import PAYLOADS
@@ -124,7 +124,7 @@ def publish(folder: Path) -> None:
 def published(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     """HTML pages with lists, below the root of a host, at ``/docs v2/``."""
     top = tmp_path_factory.mktemp("published")
-    made.documentation(top)
+    sample_data.documentation(top)
     odd_name = "guide/tips #1 & 100%.html"
     (top / "site" / "guide" / "index.html").write_text(
         '<!doctype html><title>All guides</title><body><a href="install.html">a</a>'

@@ -32,9 +32,9 @@ UNTRUSTED_SHARES = {"databases": 0.02, "names": 0.02}
 """Share of all cases of a kind: about 20."""
 OTHER_TESTS = {
     "archives": "io/test_archives.py",
-    "flips": "index/test_rot.py",
-    "kills": "storage/test_left_behind.py",
-    "power": "storage/test_power.py",
+    "flips": "index/test_bit_rot.py",
+    "kills": "storage/test_leftovers.py",
+    "power": "storage/test_power_loss.py",
     "xml": "io/test_archives.py",
 }
 """Test files with a part of the other kinds."""

@@ -1,7 +1,7 @@
 """One index, whatever the threads, blocks, memory and interruptions of its build.
 
-``test_same_bytes.py`` compares each of them with one build; here they are combined, and the bytes
-must equal those of the release that recorded the digest, on any machine.
+``test_byte_equality.py`` compares each of them with one build. Here they are combined, and the
+bytes must equal those of the release that recorded the digest, on any machine.
 """
 
 from hashlib import blake2b
