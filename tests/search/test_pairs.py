@@ -170,7 +170,7 @@ def test_similarities_accept_tables_and_columns(make_graph: MakeGraph, tmp_path:
         (("ab",), {}, "pairs is str"),
         ((["3"], "4"), {}, "b is a single string"),
         ((np.zeros((2, 3)),), {}, "the shape (2, 3)"),
-        (([("3",)],), {}, "row 0 (from 0) is ('3',)"),
+        (([("3",)],), {}, "row 0 (counting from 0) is ('3',)"),
         ((3,), {}, "pairs is int"),
         (([1], [2000]), {"ids": True}, "ids are 0 to"),
         (([1.0], [2.0]), {"ids": True}, "a contains float64"),

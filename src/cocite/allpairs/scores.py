@@ -231,7 +231,7 @@ class Scores:
         return np.dtype(np.float32 if self.precision == "single" else np.float64)
 
     def row(self, node: int) -> NDArray[Any]:
-        """Return the scores of the node with id ``node`` with every node, by id.
+        """Return the scores of the node with id ``node`` with every node, in id order.
 
         Raises :class:`~cocite.errors.UsageError` for an unknown id.
         """
@@ -355,7 +355,7 @@ class Scores:
                 progress(int(batch.nodes[-1]) + 1 - self.within.start)
 
     def _rows(self, progress: Callable[[int], None]) -> Iterator[NDArray[Any]]:
-        """Yield float32 or float64[compared nodes] for each compared node, by id."""
+        """Yield float32 or float64[compared nodes] for each compared node, in id order."""
         for done, node in enumerate(self.within, 1):
             yield self.row(node)[self.within.start : self.within.stop]
             progress(done)

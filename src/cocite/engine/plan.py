@@ -143,7 +143,7 @@ def _ranges(links: Links, size: int, threads: int) -> tuple[int, ...]:
 
 
 def _largest(links: Links, cuts: tuple[int, ...]) -> int:
-    """Return the size of the largest range in bytes; a single node may have many in-links."""
+    """Return the bytes of the largest range; one node with many in-links may exceed a piece."""
     bounds = np.array([0, *cuts, links.nodes])
     before = links.offsets[bounds].astype(np.int64)
     return int((8 * np.diff(bounds) + 4 * np.diff(before)).max())

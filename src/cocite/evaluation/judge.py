@@ -9,8 +9,8 @@
 Sibling Gamma compares a list with the *familial* order (``evaluation/labels.py``). Of the pairs of
 a node of the query's class and a node of a sibling class, both orders agree on C, and disagree on
 D. Ties are in no pair, nor are nodes that are missing or score at most 0 (or ``least``). *micro* is
-the mean over queries of Gamma in the best 100; *macro* adds up the pairs of whole lists, with the
-query first.
+the mean over queries of Gamma in the best 100; *macro* pools the pairs of whole lists, each led by
+its query.
 
 With r_i = 1 if hit i is relevant, else 0, ndcg@k is the sum of r_i / log2(i + 1) over i <= k,
 divided by its largest possible value. A missing hit has r_i = 0 and a cosine of 0; *filled* figures

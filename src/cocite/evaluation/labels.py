@@ -99,7 +99,7 @@ def read_labels(
     names
         Names of the graph's nodes. Rows with other names are counted.
     columns
-        The columns of name and label, by name or by number (from 1).
+        The node and label columns, by name or by number (from 1).
     separator
         The separator between the parts of a path; empty for flat labels.
     delimiter, header, bad_rows

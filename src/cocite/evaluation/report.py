@@ -48,8 +48,8 @@ much it would vary with other queries (bootstrap, {resamples:,} resamples).
 - **gamma**: sibling Γ, the agreement of a list with the categories. A pair has a node of the
   query's class and a node of a sibling class. Γ is the number of concordant minus discordant pairs,
   divided by the number of ordered pairs; mean over queries, in the best {top} of each list{least}.
-- **gamma_macro**: the same, with the pairs of all queries added up, over whole lists with the query
-  itself first; **pairs** is their number.
+- **gamma_macro**: the same, with the pairs of all queries pooled, over whole lists, each led by its
+  query; **pairs** is their number.
 - **precision@k**, **recall@k**, **ndcg@k**: a hit is relevant if it shares a label with the query.
   Hits missing from a list shorter than k count as not relevant.
 - **filled_precision@k**, **filled_recall@k**, **filled_ndcg@k**: the same, with short lists filled

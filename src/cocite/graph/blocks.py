@@ -61,7 +61,7 @@ def rows_fault(
 
 
 def are_positive(weights: NDArray[np.float32]) -> bool:
-    """Return whether all weights are positive and finite; reads them in chunks, which it evicts."""
+    """Return whether all weights are positive and finite; read them in chunks, evicting each."""
     for low in range(0, weights.size, _PIECE):
         piece = weights[low : low + _PIECE]
         if not (piece.min() > 0 and piece.max() < np.inf):  # NaN fails both

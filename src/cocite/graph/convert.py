@@ -204,7 +204,7 @@ def _columns(graph: Exchanged, called: NDArray[Any]) -> dict[str, NDArray[Any]]:
 
 
 def names_as_they_are(names: Names) -> NDArray[Any]:
-    """Return the original names by id, as an integer array if all are integers."""
+    """Return the original names in id order, as integers if all are integers."""
     plain = names.stored
     if names.labels is not None and isinstance(plain, IntegerNames):
         values = plain.values()
@@ -215,6 +215,6 @@ def names_as_they_are(names: Names) -> NDArray[Any]:
 
 
 def names_of_one_type(names: Names) -> NDArray[Any]:
-    """Return the names by id, either all as integers or all as text."""
+    """Return the names in id order, all as integers or all as text."""
     found = names_as_they_are(names)
     return found if found.dtype != object else names_as_they_are(names.stored)

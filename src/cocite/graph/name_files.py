@@ -391,7 +391,7 @@ HashSorter = Callable[[Iterator[NDArray[np.uint32]]], Iterator[NDArray[np.uint64
 def write_text_names(
     directory: Path, sort: HashSorter, pieces: Iterable[TextPiece]
 ) -> dict[str, Entry]:
-    """Write text names by id; ``sort`` sorts their hashes.
+    """Write text names in id order; ``sort`` sorts their hashes.
 
     All pieces but the last must have a multiple of CODED_BLOCK names. If the name order differs
     from the id order, the caller must write the name order.
@@ -440,7 +440,7 @@ def _hashes(text: NDArray[np.uint8], ends: NDArray[np.uint64]) -> NDArray[np.uin
 
 
 def write_titles(directory: Path, pieces: Iterable[list[str]]) -> dict[str, Entry]:
-    """Write the titles of all nodes, by id, in pieces of a multiple of CODED_BLOCK titles."""
+    """Write all titles in id order, in pieces of a multiple of CODED_BLOCK titles."""
     with (
         ArrayWriter(directory / TITLES_DATA, np.uint8) as data,
         ArrayWriter(directory / TITLES_BLOCKS, np.uint64) as blocks,

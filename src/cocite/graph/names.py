@@ -121,7 +121,7 @@ def damaged_texts(path: Path | str, what: str) -> Damaged:
 
 
 class Names(ABC):
-    """The names of ``len(names)`` nodes. Iteration yields names by id."""
+    """The names of ``len(names)`` nodes. Iterates in order of id."""
 
     path: Path | str = ""
     """Path of the store, for messages."""

@@ -427,7 +427,7 @@ def _check_keeps(parts: list[PartPlan], refine: bool) -> None:
         other = [name for name in plan.measure.layouts if format_of(name).selects]
         if other:
             raise UsageError(
-                f"the layout {plan.layout} stores walks through all pages. To select pages, choose "
+                f"the {plan.layout} layout stores walks through all pages. To select pages, choose "
                 f"--layout {' or '.join(other)} (layout=...)"
             )
         raise UsageError(

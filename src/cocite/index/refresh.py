@@ -222,7 +222,7 @@ class RefreshBuild(IndexBuild):
         for part in old.parts if self.retained else ():
             if is_sampled(part.layout) and not sampled_format(part.layout).carries(part.settings):
                 raise UsageError(
-                    f"{path} has the layout {part.layout}, whose samples cannot be transferred "
+                    f"{path} has the {part.layout} layout, whose samples cannot be transferred "
                     "to another graph. Redraw all of them with --fraction 1 (fraction=1), or "
                     "build the index in another layout"
                 )

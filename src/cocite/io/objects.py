@@ -118,12 +118,14 @@ def _pair_links(rows: Iterable[Any], what: str, options: IngestOptions) -> Objec
     widths = set()
     for place, row in enumerate(listed):
         if isinstance(row, str | bytes) or not isinstance(row, Sequence | np.ndarray):
-            raise UsageError(f"{what}: row {place:,} (from 0) is {repr(row)[:60]}; {_FORM}")
+            raise UsageError(
+                f"{what}: row {place:,} (counting from 0) is {repr(row)[:60]}; {_FORM}"
+            )
         widths.add(len(row))
         if len(row) not in (2, 3) or len(widths) > 1:
             raise UsageError(
-                f"{what}: row {place:,} (from 0) has {len(row)} values: {repr(row)[:60]}; {_FORM}, "
-                "and all rows must have the same length"
+                f"{what}: row {place:,} (counting from 0) has {len(row)} values: "
+                f"{repr(row)[:60]}; {_FORM}, and all rows must have the same length"
             )
     columns = list(zip(*listed, strict=True)) if listed else [(), ()]
     return _untitled(what, [objects(column) for column in columns], options)
@@ -183,8 +185,8 @@ def _whole(column: NDArray[Any], what: str) -> NDArray[Any]:
     if not fine.all():
         place = int(np.argmin(fine))
         raise UsageError(
-            f"{what}: row {place:,} (from 0) has the node {column[place]}; in a numeric array, "
-            "names must be whole numbers, 0 or more"
+            f"{what}: row {place:,} (counting from 0) has the node {column[place]}; in a numeric "
+            "array, names must be whole numbers, 0 or more"
         )
     return column.astype(np.int64)
 
@@ -556,7 +558,7 @@ def _wrong(row: int, values: list[Any], wanted: int) -> str:
     faults = zip(called, map(_fault, values[:wanted]), strict=True)
     each = (f"{title} {fault}" for title, fault in faults if fault)
     wrong = next(each, "its weight is not a number from 1e-30 to below 1e30")
-    return f"row {row:,} (from 0), {repr(tuple(values))[:200]}: {wrong}"
+    return f"row {row:,} (counting from 0), {repr(tuple(values))[:200]}: {wrong}"
 
 
 def _fault(name: Any) -> str:

@@ -34,7 +34,7 @@ _ONE64 = np.uint64(1)
 _PAUSE = 1e8
 """Steps after which a call ends, about 0.3 s, so that a build can be interrupted."""
 _DENSE = 24
-"""Rows with more than 1 / _DENSE of all nodes are read from the whole array, not sorted."""
+"""Rows with more than 1 / _DENSE of all nodes are found by a full scan instead of a sort."""
 
 
 @helper

@@ -8,8 +8,8 @@
 *Rows* are the links of a node: in-neighbors for the measure on in-links. Small terms are omitted:
 the exact score is at least the computed score, and exceeds it by at most the sum of two bounds:
 
-* forward: not pushing x[l](w) from w lowers a score by at most c**l x[l](w) limit(w, l). The limit
-  bounds what w can have in common with any l-step walk.
+* forward: not pushing x[l](w) from w lowers a score by at most c**l x[l](w) limit(l, w). The limit
+  bounds (Q**l (S - D))(v, w) for all v: the mean of S - D for w and the end of l steps from v.
 * backward: omitting entries of y[l] lowers a score by at most c**l times the largest of them,
   because Q averages.
 
@@ -223,8 +223,8 @@ def deposit(
 
 # -- diagonal ----------------------------------------------------------------------------
 
-# The error of the diagonal, and what walks can have in common. For any diagonal D' instead of D,
-# let S' = sum over l of c**l Q**l D' (Q')**l, and let r = diag(S') - 1 be its *residual*. Because
+# The error of the diagonal, and bounds on omitted terms. For any diagonal D' instead of D, let
+# S' = sum over l of c**l Q**l D' (Q')**l, and let r = diag(S') - 1 be its *residual*. Because
 # S' = c Q S' Q' + D', S' - S obeys SimRank's own recursion off the diagonal, and is r on it.
 # If walks from u and v first meet at time T at node X, this gives
 #
@@ -240,8 +240,9 @@ def deposit(
 #     H(j, w) = max over v of (Q**j S')(v, w) <= c mean of H(j + 1, a) + peak(j, w)
 #     limit(l, w) = c mean of H(l + 1, a)
 #
-# with means over the in-neighbors a of w: limits bound what w's neighbors have in common with any
-# walk of l + 1 steps. Where walks spread, peaks fall fast, and so do limits. They are our own.
+# with means over the in-neighbors a of w: limits bound c times the mean score of w's neighbors with
+# the end of l + 1 steps from any node. Where walks spread, peaks fall fast, and so do limits. They
+# are our own.
 
 
 _SHARPER = 8.0

@@ -219,7 +219,7 @@ def meeting_times(
 
 @kernel
 def follow(words: U32s, blobs: U64s2, nodes: U32, node: U32, out: OutU32s2) -> Bool:
-    """Do the same as ``follow_paths`` for compact walks."""
+    """Like ``follow_paths``, but for compact walks."""
     for sample in range(blobs.shape[0]):
         here = np.uint32(node)
         for t in range(out.shape[1]):

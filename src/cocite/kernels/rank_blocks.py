@@ -126,7 +126,7 @@ def rename(keys: OutU64s, begin: U64, stop: U64, number: U32s, lost: OutU64s) ->
 
 @kernel(T=("F32", "F64"))
 def push_weighted(words: U32s, weights: F32s, begin: U64, x: Ts, stop: U64, into: OutF64s) -> U64:
-    """Do the same as ``scan.push`` for one lane of sums, with a weight (float32) for each word."""
+    """Like ``scan.push`` for one lane of sums, but with a weight (float32) for each word."""
     at, size = begin, np.uint64(words.size)
     while at < size:
         source = np.uint64(words[at])

@@ -226,9 +226,7 @@ def _add(columns: Any, lists: Any, first: Any, last: Any, common: Any) -> Any:
 
 @helper
 def _add_new(columns: Any, lists: Any, last: Any, common: Any, used: Any) -> Any:
-    """Do the same as ``_add``, and list nodes with a new sum in ``used``; return their number, or
-    DAMAGED.
-    """
+    """Like ``_add``, but list nodes with a new sum in ``used``; return their number or DAMAGED."""
     _, holders, held = columns
     count = _ZERO64
     for at in range(lists.shape[0]):

@@ -125,9 +125,7 @@ def _walk(
 
 @helper
 def outwards(table: Any, node: Any, weights: Any, changes: Any, marks: Any, carried: Any) -> Any:
-    """Do the same as ``trees.outwards`` on runs; return SOUND, or the index of an invalid
-    sample.
-    """
+    """Like ``trees.outwards``, but on runs; return SOUND, or the index of an invalid sample."""
     nodes, samples, node = np.uint64(changes.shape[0] - 1), table.shape[0], np.uint64(node)
     found = np.empty(AT_ONCE, np.uint64)
     for begin in range(0, samples, AT_ONCE):

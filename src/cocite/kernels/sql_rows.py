@@ -88,7 +88,7 @@ def _string(text: Any, i: Any, taken: Any, out: Any, at: Any) -> Any:
 
 @helper
 def _token(text: Any, i: Any, taken: Any, out: Any, at: Any) -> Any:
-    """Do the same as ``_string`` for an unquoted token, up to a comma, bracket or semicolon."""
+    """Like ``_string``, but for an unquoted token, up to a comma, bracket or semicolon."""
     begin = i
     while i < text.size and text[i] != _COMMA and text[i] != _CLOSE and text[i] != _SEMICOLON:
         i += 1

@@ -256,7 +256,7 @@ def mixed_ends(
     ends: OutF64s,
     averages: OutF64s,
 ) -> None:
-    """Do the same as ``ordered_ends`` with equal stakes, from counts of values. ``support``
+    """Like ``ordered_ends`` with equal stakes, but from counts of values. ``support``
     float64[s] are the distinct values, ``counts`` float64[hits, s] how often each occurs.
     """
     hits, size = counts.shape
@@ -422,7 +422,7 @@ def _values(times: Any, worth: Any, values: Any) -> None:
 
 @kernel
 def _end(values: F64s2, first: F64, last: F64, level: F64, ends: OutF64s, means: OutF64s) -> None:
-    """Do the same as ``intervals._bet``; if all values are equal, the end is that value."""
+    """Like ``intervals._bet``; if all values are equal, the end is that value."""
     ends[:] = first
     means[:] = first
     if last != first:

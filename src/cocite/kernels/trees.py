@@ -371,7 +371,7 @@ def _towards(
 def outwards(
     table: Any, node: Any, weights: Any, sums: Any, used: Any, progress: Any, carried: Any
 ) -> Any:
-    """Do the same as ``gather``, without squares if ``sums`` is uint64[nodes].
+    """Like ``gather``, but without squares if ``sums`` is uint64[nodes].
 
     ``carried`` is None, or (the steps before which meetings count, uint8[samples, 1];
     int64[samples] for the number of places read), for ``kernels/trees_batch.py``. Then ``weights``

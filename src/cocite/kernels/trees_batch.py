@@ -12,7 +12,7 @@ and u':
     v met by u' before t    w(t) -> w(tau(u', v))           u     none -> w(t)
     v met by u before t     w(tau(u, v)) -> w(t)            u'    w(t) -> none,      w(never) = 0
 
-Costs 2 ns for each place that changes, or 3 for each run, and one pass over the nodes with a sum.
+Costs 2 ns per node of changed weight, or 3 per run if packed, and a pass over nodes with a sum.
 Source: Fogaras, Racz, *Scaling link-based similarity search*, section 2.1.1; the difference of
 two queries is our own.
 """

@@ -332,9 +332,7 @@ def step_clock(
     out: OutU32s,
     block: U32s,
 ) -> None:
-    """Do the same as ``step_random``, by the first clock to ring; ``block`` is uint32[2] (first,
-    end).
-    """
+    """Like ``step_random``, but by the first clock to ring; ``block`` is uint32[2] (first, end)."""
     batch = np.empty(_BATCH, np.int64)
     i = 0
     while i < at.size:

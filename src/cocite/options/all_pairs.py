@@ -113,19 +113,19 @@ class AllPairsOptions(Options):
         ):
             if given and method not in methods:
                 raise UsageError(
-                    f"{what} requires the method {' or '.join(methods)}; the method is {method}"
+                    f"{what} requires the {' or '.join(methods)} method; the method is {method}"
                 )
         if self.teleport is not None and not 0 < self.teleport <= 1:
             raise UsageError(f"teleport is {self.teleport!r}; it must be above 0 and at most 1")
         if self.products == "dense" and (self.prune is not None or method == "svd"):
             raise UsageError(
-                "dense products require the method plain, gauss-seidel or sor, without pruning"
+                "dense products require the plain, gauss-seidel or sor method, without pruning"
             )
         if self.measure == "psimrank" and (
             method != "plain" or self.products == "dense" or not self.prune is self.teleport is None
         ):
             raise UsageError(
-                "psimrank requires the method plain with sparse products, without pruning or "
+                "psimrank requires the plain method and sparse products, without pruning or "
                 "teleportation"
             )
         omega = (self.omega or _OMEGA) if method == "sor" else 1.0

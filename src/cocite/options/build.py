@@ -30,7 +30,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class MeasureOptions(Options):
-    """What an index contains. ``settings`` are the settings of the measure, by name."""
+    """What an index contains. ``settings`` are the measure's settings, by name."""
 
     measure: str | None = option(
         None,

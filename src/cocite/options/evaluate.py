@@ -24,7 +24,7 @@ class LabelOptions(Options):
     )
     label_columns: Any = option(
         (1, 2),
-        "The columns of name and category, by name or by number (from 1).",
+        "The node and category columns, by name or by number (from 1).",
         metavar="A,B",
     )
     delimiter: str = option_of(
@@ -48,7 +48,7 @@ class LabelOptions(Options):
 
 @dataclass(frozen=True)
 class EvaluateOptions(LabelOptions):
-    """Options of ``cocite evaluate``. ``settings`` are the settings of the measures, by name."""
+    """Options of ``cocite evaluate``. ``settings`` are the measures' settings, by name."""
 
     depth: int | None = option(
         None,

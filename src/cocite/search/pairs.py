@@ -111,7 +111,7 @@ def _separate(pairs: Any) -> tuple[Column, Column]:
         raise UsageError(f"pairs is {type(pairs).__name__}; {_FORM}") from None
     for place, row in enumerate(rows):
         if isinstance(row, str | bytes) or not hasattr(row, "__len__") or len(row) != 2:
-            raise UsageError(f"pairs: row {place:,} (from 0) is {row!r}; {_FORM}")
+            raise UsageError(f"pairs: row {place:,} (counting from 0) is {row!r}; {_FORM}")
     return [row[0] for row in rows], [row[1] for row in rows]
 
 

@@ -363,7 +363,7 @@ class DeclaredFiles:
 
 
 def _fits(found: int, size: str, known: dict[str, int]) -> bool:
-    """Return whether a size matches its declaration; adds an unknown size to ``known``."""
+    """Return whether a size matches its declaration; add an unknown size to ``known``."""
     match = _SIZE.fullmatch(size)
     assert match is not None
     name, more = match[1], int(match[2] or 0)

@@ -206,7 +206,7 @@ class Store:
         return name in self.manifest.files
 
     def surplus(self) -> list[str]:
-        """Return the directory's files outside the store; ignores an empty marker."""
+        """Return the directory's files outside the store; ignore an empty marker."""
         listed = {*self.manifest.files, MANIFEST}
         with os.scandir(self.path) as entries:
             return sorted(e.name for e in entries if e.name not in listed and not _is_mark(e))

@@ -55,7 +55,7 @@ def _settings(
     multiple=True,
     callback=_settings,
     metavar="NAME=VALUE",
-    help="A setting of the measures, such as decay=0.1. Repeatable.",
+    help="A setting for the measures, such as decay=0.1. Repeatable.",
 )
 @flags.outputs(
     "Write a report (.html), with its tables as .md and .csv files next to it; or a table with a "

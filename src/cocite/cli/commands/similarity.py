@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 @click.option(
     "--pair-columns",
     metavar="A,B",
-    help="With --pairs: the columns of the two names, by name or number.  [default: the first two]",
+    help="With --pairs: the two node columns, by name or by number (from 1).  "
+    "[default: the first two]",
 )
 @flags.outputs(
     "With --pairs: write a table of a, b, score, stderr, low and high (.parquet, .csv, .tsv, "

@@ -313,7 +313,7 @@ class ArrayFiles:
                 writer.write(piece)
 
     def write(self, name: str, dtype: DTypeLike, array: NDArray[Any]) -> None:
-        """Write an array in chunks; evicts mapped pages."""
+        """Write an array in chunks; evict mapped pages."""
         tail = array.shape[1:]
         self.stream(name, dtype, pieces_of(array, _READ), tail)
 
@@ -362,7 +362,7 @@ class RowsWriter:
         self._values.write(values)
 
     def copy(self, rows: Links) -> None:
-        """Append all ``rows`` in chunks; evicts mapped pages."""
+        """Append all ``rows`` in chunks; evict mapped pages."""
         assert rows.weights is not None
         nothing, step = (rows.neighbors[:0], rows.weights[:0]), _READ // 8
         for low in range(0, rows.nodes, step):

@@ -171,15 +171,15 @@ def plan_fit(links: Links, means: Resources, demand: Demand) -> MemoryPlan:
     """
     if isinstance(links, BlockedLinks):
         raise UsageError(
-            f"the layout {demand.layout} needs the whole graph, and {links.whole.path} is "
-            "partitioned. Use the original graph, the measure simrank or psimrank in the layout "
-            "trees, or the measure xjaccard"
+            f"the {demand.layout} layout needs the whole graph, and {links.whole.path} is "
+            "partitioned. Use the original graph, simrank or psimrank in the trees layout, or "
+            "xjaccard"
         )
     blocks, memory, step = means.blocks, means.memory, demand.step
     if means.external and not demand.external:
         raise UsageError(
-            "--out-of-core (external=True) does not apply to the layout "
-            f"{demand.layout}, which is always in memory: omit --out-of-core"
+            "--out-of-core (external=True) does not apply to the "
+            f"{demand.layout} layout, which is always in memory: omit --out-of-core"
         )
     nodes, size = links.nodes, links.nbytes + step.link * links.edges
     beside = step.baseline(nodes)

@@ -256,7 +256,7 @@ def refuse_layout(layout: str) -> None:
     """Raise :class:`UsageError` for a layout whose samples cannot be distributed."""
     if layout not in SPREAD:
         raise UsageError(
-            f"an answer in the layout {layout} has a value for each node, too many to send through "
+            f"an answer in the {layout} layout has a value for each node, too many to send through "
             "a cluster. Build the index without --bits (bits=...), or serve it on one machine"
         )
 

@@ -196,13 +196,13 @@ class StoredPart(PartPlan):
         return max(1, _AT_ONCE // self.nodes)
 
     def slices(self) -> Iterator[slice]:
-        """Yield slices of all samples; checks the deadline before each slice."""
+        """Yield slices of all samples; check the deadline before each slice."""
         for low in range(0, self.samples, self.at_once):
             check()
             yield slice(low, low + self.at_once)
 
     def pieces(self) -> Iterator[Shard]:
-        """Yield the shards, dividing large ones; checks the deadline before each."""
+        """Yield the shards, dividing large ones; check the deadline before each."""
         most = self.at_once
         for shard in self.shards:
             for low in range(0, shard.samples, most):

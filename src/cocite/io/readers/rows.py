@@ -43,7 +43,7 @@ def clean_rows(job: Job, title: str, rows: Iterable[Sequence[str]]) -> Read:
 
 
 class LinkWriter:
-    """Context manager that collects links and nodes; ``units`` are the units of their positions."""
+    """Context manager that collects links and nodes; ``units`` are what their positions count."""
 
     def __init__(
         self, job: Job, units: tuple[str, str] = ("line", "line"), *, weighted: bool = False
@@ -78,7 +78,7 @@ class LinkWriter:
 class RowWriter(Cleaner):
     """Cleans rows of ``names`` names each, followed by a weight if ``weighted``.
 
-    ``unit`` is the unit of positions.
+    ``unit`` is what positions count, such as "line" or "file".
     """
 
     as_written = False

@@ -217,7 +217,7 @@ class ProximityReader(Pushed):
         return state
 
     def _finished(self, scratch: QueryScratch, state: Floats, settings: PartSettings) -> Reached:
-        """Convert estimates to grains; returns (count, error bound over sqrt(d))."""
+        """Convert estimates to grains; return (count, error bound over sqrt(d))."""
         values, used, count = scratch.scores, scratch.used, int(state[push.REACHED])
         if self._degrees[used[0]] == 0:  # no links
             values[used[:count]] = 0.0

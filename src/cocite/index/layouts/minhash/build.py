@@ -98,7 +98,7 @@ def plan_neighborhoods(links: Links, part: PartPlan, means: Resources, blob: int
     """
     if means.external:
         raise UsageError(
-            f"--out-of-core (external=True) does not apply to the layout {part.layout}, which "
+            f"--out-of-core (external=True) does not apply to the {part.layout} layout, which "
             "uses the disk when memory is short: omit --out-of-core, or lower --memory"
         )
     threads, memory, blocks = means.threads, means.memory, means.blocks

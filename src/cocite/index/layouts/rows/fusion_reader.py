@@ -63,7 +63,7 @@ ROWS = WholeFormat(
 def shared_nodes(
     weights: list[float], row: Callable[[int, int], Row], first: int, second: int
 ) -> tuple[Ids, Floats]:
-    """Return the nodes that two rows of any family share, ascending, and their contributions to the
+    """Return the nodes shared by both rows in any family, ascending, and their contributions to the
     score. ``row`` returns the row of a family and node.
     """
     shares: dict[int, float] = {}
@@ -151,7 +151,7 @@ class RowsReader(Reader):
         return count
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the nodes that two rows of any family share, with their total contributions."""
+        """Return the nodes shared by both rows in any family, with their total contributions."""
         nodes, shares = shared_nodes(self.weights, self.row, first, second)
         return own_reasons(self.part, self._graph_nodes, (first, second), nodes, shares)
 

@@ -142,7 +142,7 @@ class UnseenRowsReader(Reader):
         self.settle_exact(scratch, others.size)
 
     def reasons(self, first: int, second: int, settings: PartSettings, graphs: Graphs) -> Reasons:
-        """Return the nodes that two rows of any family share."""
+        """Return the nodes shared by both rows in any family."""
         if self._node not in (first, second):
             return self._stored.reasons(first, second, settings, graphs)
         nodes, shares = shared_nodes(self._stored.weights, self._row, first, second)

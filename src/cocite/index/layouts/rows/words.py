@@ -212,7 +212,7 @@ class TextBuilder(WholeBuilder):
         return found
 
     def estimate(self) -> PartEstimate:
-        """Estimate size, memory, and time; counts the words, and the build reuses the counts."""
+        """Estimate size, memory, and time; count the words, for the build to reuse."""
         texts, nodes, prefix = self.plan.texts, self.graph.nodes, self.plan.prefix
         seconds = 0.0
         if isinstance(texts, OldTexts):
