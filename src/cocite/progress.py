@@ -23,7 +23,7 @@ from typing import Any, ParamSpec, TypeVar
 P = ParamSpec("P")
 T = TypeVar("T")
 Report = Callable[..., None]
-"""Called with an optional stage, the amount done and the total, or with values for a format."""
+"""Called with ([stage,] done, total), or with the arguments of a format string."""
 _FIRST, _EVERY, _IN_NOTEBOOKS = 2.0, 0.5, 2.0
 """Seconds before the line is first drawn, and between updates in terminals and in notebooks."""
 

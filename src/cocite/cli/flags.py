@@ -389,7 +389,7 @@ def resources(command: Command) -> Any:
 
 
 def cluster(what: str) -> Decorator:
-    """Add ``--cluster``; ``what`` is a sentence about the work of the nodes."""
+    """Add ``--cluster``; ``what`` is a sentence on what the nodes do."""
     return click.option(
         "--cluster",
         metavar="ADDRESS|local:N",

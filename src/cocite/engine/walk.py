@@ -227,9 +227,7 @@ Nodes = NDArray[np.uint32]
 
 
 def follow(mover: Mover, length: int, sample: int, nodes: Nodes) -> NDArray[np.uint8]:
-    """Return the steps at which walks first meet that of the first node: 0 for itself, 255 for
-    none.
-    """
+    """Return when walks first meet the first node's walk: 0 for that node, 255 for never."""
     times = np.full(nodes.size, NEVER, np.uint8)
     times[0] = 0
     at, who, arrived = nodes.copy(), np.arange(nodes.size, dtype=np.uint32), np.empty_like(nodes)

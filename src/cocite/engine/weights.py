@@ -3,7 +3,7 @@
     Step.WEIGHTED   cumulative shares of each node's links, in units of 2**-32: 4 bytes per link
     Step.CLOCK      the weights themselves: one per link, or one per in-neighbor
 
-A weight is that of the link, that of the in-neighbor (``node_weights``), or their product. Node
+A weight is the link's, the in-neighbor's (``node_weights``), or the product of both. Node
 weights such as 1 / out-degree (:func:`inverse_degrees`) give links from pages with many links less
 weight, like inverse document frequency for words. With node weights alone, CLOCK needs no array for
 links. All walkers of a run share the arrays. Shares and products each cost one pass over the links,

@@ -10,7 +10,7 @@ evaluate`` on the whole graph. Candidates are selected on half of the pages and 
 other half, which avoids selection bias.
 
 A candidate is level with the best of round 3 if the 95% interval of their difference includes 0.
-The default wins if it is level, otherwise the candidate with the smallest index. A candidate
+The default wins if it is level, otherwise the smallest index in bytes. A candidate
 replaces the default only if it is significantly better on both halves; without labels, its lead on
 the held-out half must exceed a fifth of the default's figure, because labels often contradict
 smaller leads.

@@ -175,7 +175,7 @@ def split_titles(
 
 
 def _rows(titles: Any, columns: tuple[str, ...]) -> Iterable[Any]:
-    """Return the (name, title) rows of a table, or the items of another object."""
+    """Return the (name, title) rows of a table, array or other iterable."""
     kind = kind_of_object(titles)
     if isinstance(titles, np.ndarray):
         return titles.tolist()  # type: ignore[no-any-return]

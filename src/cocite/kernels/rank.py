@@ -81,7 +81,7 @@ def add_links(
 
 @kernel
 def number_core(degrees: U32s, count: U32, number: OutU32s) -> U32:
-    """Number nodes with out-links that are not GONE, from ``count`` on; return the next number."""
+    """Assign numbers from ``count`` to non-GONE nodes with out-links; return the next number."""
     for node in range(number.size):
         if degrees[node] == _ZERO32 or degrees[node] == GONE:
             number[node] = NO_NODE

@@ -196,7 +196,7 @@ class Resident(CoreLinks):
         team.split(work, 2, aligned=1)
 
     def scale(self, z: NDArray[Any], factor: float) -> None:
-        """Multiply ``z``, taking the second half's values from the copy."""
+        """Multiply ``z``; its second half is read from ``self._other``."""
         cut = self._cut
         scale(z[:cut], factor)
         np.multiply(self._other[cut:], np.float64(factor), z[cut:], casting="same_kind")

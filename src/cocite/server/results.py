@@ -1,7 +1,7 @@
 """The server's documents, configuration, and limits.
 
 The command line creates a :class:`Config`, which is pickled for every process. Times are in
-seconds, sizes in bytes. Documents contain no server paths.
+seconds, sizes in bytes. Documents omit server file paths.
 """
 
 from __future__ import annotations

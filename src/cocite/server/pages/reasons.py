@@ -20,7 +20,7 @@ _HOW = {
     "out": ("is linked to by both", "is led to by both in {} links"),
 }
 _EITHER = "is linked with both", "leads to both in {} links, in either direction"
-"""Descriptions of a page that is one link, or several links, away from both."""
+"""Descriptions of a page one link, or several, away from both pages."""
 Said = list[str | dict[str, Any]]
 """A sentence: texts and page names."""
 _NEAR: Said = ["is near both"]

@@ -185,7 +185,7 @@ FEATURES = WholeFormat(
 
 _NO_NORMS = np.empty((0, 1))
 _ROUNDING = 2.0**-22
-"""Bound on a term's relative error, from at most three roundings to float32 and float64 sums."""
+"""Bound on a term's relative error, from at most three float32 roundings, and from float64 sums."""
 
 
 class FeatureReader(ListReader):

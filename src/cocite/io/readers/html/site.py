@@ -1,7 +1,7 @@
 """A folder as a site: which files are pages, and which page a URL leads to.
 
 Names of pages end in .html, .htm, .xhtml or .shtml, before or after a query if the name has one, as
-saved by ``wget``. A file with no extension, or with that of a server-side script (.php) before
+saved by ``wget``. A file with no extension, or with a server-side script's (.php) before
 any query, is a page if it begins like HTML. A URL leads to the file at its path with its query
 (``p.php?id=2``), otherwise to the file at its path. If the path is a folder, the URL leads to its
 index.html; if no file exists, to the file with .html appended, as on hosts of static sites.
