@@ -289,8 +289,8 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "shape": (lambda: np.zeros((2, 5)), UsageError, r"a source and a target per row"),
     "one dimension": (lambda: np.zeros(5), UsageError, r"shape \(5,\)"),
     "one column": (lambda: pandas.DataFrame({"a": [1]}), InputError, "has 1 columns"),
-    "one value": (lambda: [("a",)], UsageError, r"row 0 \(from 0\) has 1 values"),
-    "texts": (lambda: [("a", "b"), "cd"], UsageError, r"row 1 \(from 0\) is 'cd'"),
+    "one value": (lambda: [("a",)], UsageError, r"row 0 \(counting from 0\) has 1 values"),
+    "texts": (lambda: [("a", "b"), "cd"], UsageError, r"row 1 \(counting from 0\) is 'cd'"),
     "not alike": (lambda: [("a", "b"), ("a", "b", 1)], UsageError, "the same length"),
     "list as name": (lambda: [(["a"], "b")], UsageError, r"\['a'\] is not a node name"),
     "bytes": (lambda: [(b"a", "b")], UsageError, "holds bytes"),
@@ -437,7 +437,7 @@ def test_ingest_reports_missing_text_in_frame(kind: str) -> None:
             {"source": pandas.array(names, "string[pyarrow]"), "target": ["x", "y", "z"]}
         )
     )
-    with pytest.raises(InputError, match=r"row 1 \(from 0\).*its source is missing"):
+    with pytest.raises(InputError, match=r"row 1 \(counting from 0\).*its source is missing"):
         cocite.ingest(table)
     assert {*links_in(cocite.ingest(table, bad_rows="few"))} == {("b", "z"), ("é", "x")}
     assert list(cocite.ingest(table[:1]).names) == ["x", "é"]

@@ -13,7 +13,7 @@ its id.
     links@k   = the fraction of the hidden neighbors among the first k (link prediction)
 
 A node w with more than 10,000 links in that direction is ignored, and so are pages without
-co-neighbors. Costs two passes over the links, 16 bytes per node, about 50 bytes per pair tried, and
+co-neighbors. Costs two passes over the links, 24 bytes per node, about 60 bytes per pair tried, and
 a copy of the graph on disk. Source: the split of Liben-Nowell, Kleinberg 2003, *The link prediction
 problem*, without dates.
 """

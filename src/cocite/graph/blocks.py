@@ -218,7 +218,7 @@ _OFFSET = 8
 def cut_blocks(
     links: Links, block: int, beside: int = 0, link: int | None = None
 ) -> tuple[int, ...]:
-    """Return the cuts into blocks of at most ``block`` bytes, unless a single node exceeds that.
+    """Return where to cut nodes into blocks of at most ``block`` bytes; one node may exceed that.
 
     A node takes ``beside`` bytes in addition to its rows in the links and in ``back``. A link takes
     ``link`` bytes, by default the size of a neighbor and any weight.
@@ -235,7 +235,7 @@ def cut_blocks(
 
 
 def cut_evenly(links: Links, blocks: int) -> tuple[int, ...]:
-    """Return the cuts into ``blocks`` blocks of about equal size, at most one per node."""
+    """Return where to cut the nodes into at most ``blocks`` blocks of about equal size."""
     rows = _BlockRows(links, _OFFSET, links.link_bytes)
     whole, blocks = rows.before(links.nodes), min(blocks, links.nodes)
     cuts = {rows.first_beyond(whole * i // blocks) for i in range(1, blocks)}

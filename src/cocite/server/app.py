@@ -1,8 +1,8 @@
 """The ASGI application of a process, and its middleware.
 
 Requests pass ``Front``, CORS if enabled, and ``Guard``; this takes about 150 µs. ``Front`` counts,
-logs, adds headers and limits URL lengths. ``Guard`` checks keys and, before reading
-queries, rejects those that could not be answered in time.
+logs, adds headers and limits URL lengths. ``Guard`` checks keys and, before reading queries,
+rejects those that could not be answered in time.
 
 If only this machine can reach a server, and the server has no keys, it accepts only host names of
 this machine. Otherwise a web page could resolve its own name to 127.0.0.1 and have the browser

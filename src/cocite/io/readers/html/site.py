@@ -203,7 +203,7 @@ class Site:
         return _plain(url).startswith(_plain(self.root))
 
     def page_at(self, url: str) -> str | None:
-        """Return the page at an internal URL; "" for another file, None for a missing one."""
+        """Return the page at an internal URL; "" for other files, None for missing ones."""
         path, _, query = _plain(url)[len(_plain(self.root)) :].partition("?")
         path = unquote(path, errors="surrogateescape")
         names = [f"{path}?{unquote(query, errors='surrogateescape')}"] if query else []
