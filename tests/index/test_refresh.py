@@ -332,7 +332,7 @@ def test_refresh_refuses_untransferable_layout(
     graphs: list[Graph], tmp_path: Path, measure: str, layout: str
 ) -> None:
     build(graphs[0], tmp_path / "x", measure=measure, layout=layout)
-    with pytest.raises(UsageError, match=rf"layout {layout}, whose samples cannot be transferred"):
+    with pytest.raises(UsageError, match=rf"{layout} layout, whose samples cannot be transferred"):
         cocite.refresh(tmp_path / "x", graphs[1], fraction=0.5, force=True)
 
 

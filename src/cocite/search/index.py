@@ -561,8 +561,7 @@ def open_index(
         An index; or a stored graph or an edge list, for which the default index is built and
         cached. Use :func:`build` to choose a measure and settings.
     graph
-        The graph that the index was built from, if the graph was moved; several graphs for a
-        refreshed index.
+        The index's graph, if the graph was moved; several graphs for a refreshed index.
         Refined answers and some reasons read the graph.
     threads, memory
         Limits for queries, by default all cores and half of the available memory.
