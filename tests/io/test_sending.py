@@ -176,9 +176,10 @@ def test_ingest_and_rank_write_to_file_url(links: Path, tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "out").iterdir() if path.is_file()] == ["ranks.csv"]
 
 
-def test_generate_web_rejects_url() -> None:
+def test_generate_web_rejects_url(files: Any) -> None:
     with pytest.raises(UsageError, match="is a URL; this output must be a directory"):
         cocite.generate_web(f"{BUCKET}/web", nodes=50, links=200)
+    assert not files.exists("/bucket/web")
 
 
 def test_cache_lists_and_clears_remote_copies(

@@ -174,6 +174,7 @@ def test_replica_set_rejects_server_with_other_index(
     cluster.made[3].crash()
     cluster.made[3].restart_process()
     assert {sample_count(remote) for _ in range(5)} == {SAMPLES - 5}
+    assert remote.related("n7") == remote.related("n7")
     assert [status.fault for status in shards_of(remote).replicas.status() if status.fault] == [
         "it has another index"
     ]

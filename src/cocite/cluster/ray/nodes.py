@@ -27,8 +27,8 @@ from cocite.resources import available, cores
 
 _OBJECTS = 100_000_000
 _DIRECT = 1 << 20
-"""Bytes of a value that travels with the answer of its call. Ray's own limit is 100 KiB; a larger
-value takes several messages between the object stores, which doubles the slowest queries of shards.
+"""Largest result, in bytes, that Ray returns directly. Its default is 100 KiB; larger results go
+through the object stores, which doubled the latency of the slowest shard queries.
 """
 _TRIES, _SECONDS = 3, 60.0
 
@@ -51,8 +51,8 @@ class _Nodes:
             "include_dashboard": False,
             "no_monitor": True,
             "include_log_monitor": False,
+            "_system_config": {"max_direct_call_object_size": _DIRECT},
         }
-        head["_system_config"] = {"max_direct_call_object_size": _DIRECT}
         self._cluster = Cluster(initialize_head=True, head_node_args=share | head)
         self._nodes: list[Any] = [self._cluster.head_node]
         self._nodes += [self._cluster.add_node(wait=False, **share) for _ in range(count - 1)]

@@ -491,7 +491,7 @@ def decoded(name: str) -> str:
         return name
     words = text.split("_")
     titled = all(words) and text[0].isupper() | text[0].isdigit() and not text.isupper()
-    titled = titled and any(sign.isalpha() for sign in text)
+    titled &= any(map(str.isalpha, text))
     plain = not _ENDING.search(text) and not any(sign.isspace() or sign in "/\\" for sign in text)
     return " ".join(words) if titled and plain else text
 
