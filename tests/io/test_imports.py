@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import cocite
-from cocite.cli.main import main
 from cocite.errors import CociteError, InputError
+from tests.conftest import Shell
 from tests.io.plain import links, nothing_left, titles_of, write_files
 
 SOURCE = Path(__file__).parents[2] / "src"
@@ -69,13 +69,13 @@ def test_code_links_files_to_imports(tmp_path: Path) -> None:
 
 
 def test_related_accepts_source_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: Shell
 ) -> None:
     monkeypatch.chdir(write_files(tmp_path / "p", FILES))
-    assert main(["related", ".", "src/app/main.py", "-k", "2", "--no-cache"]) == 0
-    assert "src/app/" in capsys.readouterr().out
+    assert "src/app/" in shell("related . src/app/main.py -k 2 --no-cache").out
 
 
+@pytest.mark.long
 def test_code_matches_regex_on_cocite_source(tmp_path: Path) -> None:
     files = {path.relative_to(SOURCE).as_posix() for path in SOURCE.rglob("*.py")}
     expected = set()
@@ -140,7 +140,7 @@ def test_code_reports_or_skips_invalid_python(tmp_path: Path) -> None:
 PIECES = st.sampled_from([*("import ", "from ", " as ", "a", "b", "..", "é", "\\"), *".,*\n() \0"])
 
 
-@settings(max_examples=30)
+@settings(max_examples=10)
 @given(st.lists(PIECES, max_size=20).map("".join) | st.binary(max_size=30).map(os.fsdecode))
 def test_code_survives_random_text(tmp_path: Path, text: str) -> None:
     folder = write_files(tmp_path / "p", {"a.py": "import b\n", "b.py": "", "c/d.py": "import a\n"})

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
 from cocite.io.readers import wiki as wiki_tables
 from cocite.kernels import sql_rows
+from tests.conftest import Shell
 from tests.io.plain import graph_of, links, nothing_left, source_of, title_of
 
 COLUMNS = {
@@ -122,8 +122,9 @@ def read(path: Path | list[Path], **options: Any) -> tuple[Graph, dict[str, Any]
     return graph, source_of(graph)
 
 
-@pytest.mark.parametrize("form", ["pagelinks", "old", "both"])
-@pytest.mark.parametrize("pack", [bytes, gzip.compress, bz2.compress])
+@pytest.mark.parametrize(
+    ("form", "pack"), [("pagelinks", gzip.compress), ("old", bz2.compress), ("both", bytes)]
+)
 def test_mediawiki_follows_redirects(
     tmp_path: Path, form: str, pack: Callable[[bytes], bytes]
 ) -> None:
@@ -143,7 +144,7 @@ def test_mediawiki_follows_redirects(
 
 def test_mediawiki_accepts_one_or_all_files(tmp_path: Path) -> None:
     paths = write_dumps(tmp_path, tables())
-    for name in paths:
+    for name in ("linktarget", "redirect"):  # other tests read from the others
         assert set(links(read(paths[name])[0])) == EXPECTED
     graph, source = read(sorted(paths.values()))
     assert set(links(graph)) == EXPECTED
@@ -163,8 +164,7 @@ def test_mediawiki_namespaces_selects_pages(tmp_path: Path) -> None:
     }
     assert sorted(graph.names) == ["Bird", "Category:Birds", HARE, "User:Alone", "Ähre"]
     assert "namespaces 0, 14, 2" in source["read_as"]
-    graph, _ = read(path, namespaces=[14, 0])
-    assert graph.nodes == 4
+    assert read(path, namespaces=[14, 0])[0].nodes == 4
     for invalid in ("x", "-1", "", "0,1.5"):
         with pytest.raises(UsageError, match="namespaces"):
             read(path, namespaces=invalid)
@@ -193,7 +193,7 @@ def test_mediawiki_reports_missing_table(tmp_path: Path, missing: str) -> None:
     assert nothing_left(tmp_path)
 
 
-@pytest.mark.parametrize("piece", [7, 64, 1000])
+@pytest.mark.parametrize("piece", [7, 64])
 def test_mediawiki_is_independent_of_piece_size(
     tmp_path: Path, piece: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,18 +280,11 @@ def test_mediawiki_reads_pipe(tmp_path: Path) -> None:
     thread.join()
 
 
-def test_ingest_command_reads_mediawiki_dump(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ingest_command_reads_mediawiki_dump(tmp_path: Path, shell: Shell) -> None:
     path = write_dumps(tmp_path, tables())["pagelinks"]
-    out = str(tmp_path / "g")
-    assert (
-        main(
-            ["ingest", str(path), "-o", out, "--namespaces", "0,14", "--input-format", "mediawiki"]
-        )
-        == 0
-    )
-    assert "4 pages of a wiki, namespaces 0, 14, 6 redirects; " in capsys.readouterr().err
+    options = ["--namespaces", "0,14", "--input-format", "mediawiki"]
+    printed = shell(["ingest", path, "-o", tmp_path / "g", *options])
+    assert "4 pages of a wiki, namespaces 0, 14, 6 redirects; " in printed.err
     xml = tmp_path / "pages.xml"
     xml.write_text("<mediawiki xmlns='x'><page></page></mediawiki>")
     with pytest.raises(UnrecognizedInput, match="page, pagelinks, linktarget and redirect"):

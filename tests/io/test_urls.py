@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import cocite
-from cocite.cli.main import main
 from cocite.errors import UsageError
 from cocite.io.readers.contract import IS_WEB, TRACKING, normalizer
+from tests.conftest import Shell
 from tests.io.plain import links, title_of, weights_of
 
 RULES = [
@@ -101,14 +101,12 @@ def test_normalize_urls_ignores_integers_and_rejects_objects(tmp_path: Path) -> 
         cocite.ingest([("a", "b")], normalize_urls=True)
 
 
-def test_normalize_urls_merges_external_pages(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_normalize_urls_merges_external_pages(tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "site").mkdir()
     urls = ("http://B.org/x?utm_source=a#1", "http://b.org/x")
     page = "".join(f'<a href="{url}">x</a>' for url in urls)
     (tmp_path / "site" / "index.html").write_text(page)
-    command = ["ingest", str(tmp_path / "site"), "-o", str(tmp_path / "g"), "--keep-external"]
-    assert main([*command, "--normalize-urls"]) == 0
-    assert "1 URLs used as names were normalized" in capsys.readouterr().err
+    options = ["--keep-external", "--normalize-urls"]
+    printed = shell(["ingest", tmp_path / "site", "-o", tmp_path / "g", *options])
+    assert "1 URLs used as names were normalized" in printed.err
     assert links(cocite.Graph.open(tmp_path / "g")) == [("index.html", "http://b.org/x")]

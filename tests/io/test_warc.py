@@ -16,12 +16,11 @@ import brotli
 import pytest
 
 import cocite
-from cocite.cli.main import main
 from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.readers import Source
 from cocite.io.readers.crawl import warc
 from cocite.io.readers.crawl.captures import HttpMessage, body_of, message_of
-from tests.io.plain import graph_of, links, nothing_left, read_path, title_of, zstd
+from tests.io.plain import graph_of, links, nothing_left, read_path, source_of, title_of, zstd
 from tests.io.served import Served, html
 
 A, B, C, D, E = (f"http://a.org/{name}" for name in "abcde")
@@ -63,7 +62,7 @@ def write_archive(path: Path, *records: bytes, pack: Pack = gzip.compress) -> Pa
 
 def read(path: Path | list[Path], **options: Any) -> tuple[set[tuple[str, ...]], dict[str, Any]]:
     """The links, without ``http://a.org/``, and what the manifest says."""
-    found, source = read_path(path, **options)
+    found, source = read_path(path, threads=1, **options)
     return {tuple(url.removeprefix("http://a.org/") for url in link) for link in found}, source
 
 
@@ -92,14 +91,13 @@ def test_warc_reader_reads_compressed_archives(tmp_path: Path, name: str, pack: 
         *(page("<http://a.org/c>", "https://b.org/"), page("HTTP://A.ORG:80/a?x")),
         pack=pack,
     )
-    found, source = read(archive)
-    assert found == {("a", "b"), ("a", "c"), ("a", "a"), ("b", "a?x")}
-    assert source["pages"] == 4
-    assert source["others"] == {"to pages that were not captured (--keep-external keeps them)": 1}
-    assert title_of(graph_of(archive), A) == "A page"
-    found, source = read(archive, keep_external=True)
-    assert ("c", "https://b.org/") in found
-    assert source["links"] == {"a": 5, "area": 0, "frame": 0}
+    graph = graph_of(archive, keep_self_loops=True, threads=1)
+    assert set(links(graph)) == {(A, B), (A, C), (A, A), (B, "http://a.org/a?x")}
+    assert source_of(graph)["pages"] == 4
+    assert source_of(graph)["others"] == {
+        "to pages that were not captured (--keep-external keeps them)": 1
+    }
+    assert title_of(graph, A) == "A page"
 
 
 def test_warc_reader_reads_lz4_and_zstd_dictionaries(tmp_path: Path) -> None:
@@ -342,18 +340,19 @@ def test_warc_reader_reads_wat(tmp_path: Path) -> None:
 
 def test_warc_reader_rejects_or_counts_invalid_wat(tmp_path: Path) -> None:
     deep = b"[" * 100_000
-    for block in (b"{", b"[]", deep, b"{}"):
-        bad = record("metadata", A, block, "Content-Type: application/json")
-        archive = write_archive(
-            tmp_path / "x.wat.gz", wat(B, {}), bad, wat(A, {"Links": [edge("A@/href", "b")]})
-        )
+    bad = [
+        record("metadata", A, block, "Content-Type: application/json")
+        for block in (b"{", b"[]", deep, b"{}")
+    ]
+    good = [wat(B, {}), wat(A, {"Links": [edge("A@/href", "b")]})]
+    for each in bad:
         with pytest.raises(
             InputError, match=r"x\.wat\.gz: at byte \d+: a record of metadata that is not WAT"
         ):
-            read(archive)
-        found, source = read(archive, bad_rows="few")
-        assert found == {("a", "b")}
-        assert source["bad_rows"] == {"damaged record": 1}
+            read(write_archive(tmp_path / "x.wat.gz", each))
+    found, source = read(write_archive(tmp_path / "x.wat.gz", *bad, *good), bad_rows="all")
+    assert found == {("a", "b")}
+    assert source["bad_rows"] == {"damaged record": 4}
 
 
 # -- damage ----------------------------------------------------------------------------
@@ -463,19 +462,10 @@ def test_warc_reader_reports_archive_without_links(
     assert nothing_left(tmp_path)
 
 
-def test_warc_reader_rejects_table_and_folder_options(tmp_path: Path) -> None:
+def test_warc_reader_rejects_site_option(tmp_path: Path) -> None:
     archive = write_archive(tmp_path / "x.warc.gz", *RECORDS)
-    for options in ({"weight_column": 3}, {"site": "http://a.org/"}):
-        with pytest.raises(UsageError, match="a web archive"):
-            read(archive, **options)
-
-
-def test_related_reads_archive_directly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    archive = write_archive(tmp_path / "x.warc.gz", *RECORDS, page(D, "b", "c", title="Dee"))
-    assert main(["related", str(archive), A, "--no-cache"]) == 0
-    assert "Dee" in capsys.readouterr().out
-    assert main(["ingest", str(archive), "-o", str(tmp_path / "g"), "--input-format", "warc"]) == 0
-    assert "x.warc.gz: 4 pages in a web archive; 6 links" in capsys.readouterr().err
+    with pytest.raises(UsageError, match="a web archive"):
+        read(archive, site="http://a.org/")
 
 
 @pytest.mark.process
@@ -502,6 +492,7 @@ def test_warc_reader_normalizes_urls(tmp_path: Path) -> None:
         page(B, "~a"),
         redirect("http://a.org/c?fbclid=2", "/~a?utm_id=3"),
     )
-    found, _ = read(archive, normalize_urls=True)
-    assert found == {("~a", "b"), ("~a", "~a"), ("b", "~a")}
-    assert title_of(graph_of(archive, normalize_urls=True), "http://a.org/~a") == "Tilde"
+    graph = graph_of(archive, normalize_urls=True, keep_self_loops=True, threads=1)
+    tilde = "http://a.org/~a"
+    assert set(links(graph)) == {(tilde, B), (tilde, tilde), (B, tilde)}
+    assert title_of(graph, tilde) == "Tilde"
