@@ -77,7 +77,7 @@ def interrupted(
 # -- rows --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [1, 3, 20, 10**6])
+@pytest.mark.parametrize("k", [1, 20, 10**6])
 def test_related_all_rows_equal_related(index: Index, tmp_path: Path, k: int) -> None:
     report = related_all(index, tmp_path / "all.parquet", k)
     rows = read(tmp_path / "all.parquet")
@@ -106,8 +106,9 @@ def test_related_all_rows_equal_related(index: Index, tmp_path: Path, k: int) ->
 def test_related_all_options_equal_related(
     index: Index, tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    related_all(index, tmp_path / "all.parquet", 7, **options)
-    assert read(tmp_path / "all.parquet") == related_rows(index, 7, **options)
+    nodes = list(index.nodes)[::8]
+    related_all(index, tmp_path / "all.parquet", 7, nodes=nodes, **options)
+    assert read(tmp_path / "all.parquet") == related_rows(index, 7, nodes, **options)
 
 
 def test_related_all_accepts_site_filter_and_rank_file(index: Index, tmp_path: Path) -> None:
@@ -342,7 +343,7 @@ def test_related_all_refine_equals_related(
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 64)
     graph = find_graph(index.stored)
     estimated = cocite.build(graph, measure=measure, samples=8, length=4)
-    nodes = list(estimated.nodes)[::8]
+    nodes = list(estimated.nodes)[::16]
     related_all(estimated, tmp_path / "a.csv", 5, nodes=nodes, refine=True, threads=1)
     related_all(estimated, tmp_path / "b.csv", 5, nodes=nodes, target_error=0.001, threads=2)
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
