@@ -195,8 +195,8 @@ def test_related_order_combines_with_refine_and_filters(graph: Graph) -> None:
 
 
 def test_related_order_certain_ranks_follow_intervals(graph: Graph) -> None:
-    index, found = cocite.build(graph, samples=3000, measure="psimrank"), 0
-    for node in map(str, range(0, 60, 5)):
+    index, found = cocite.build(graph, samples=1500, measure="psimrank"), 0
+    for node in map(str, range(0, 60, 12)):
         hits = index.related(node, 60, order=PRODUCT)
         ranks = index.pageranks([hit.node for hit in hits])
         certain = hits.certain_ranks
