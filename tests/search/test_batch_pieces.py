@@ -112,7 +112,12 @@ def index(module_graph: MakeGraph) -> Index:
 
 @pytest.mark.parametrize(
     ("measure", "kind"),
-    [("psimrank", kind) for kind in ("parquet", "jsonl", "folder")] + [("neighborhood", "csv")],
+    [
+        ("psimrank", "folder"),
+        ("neighborhood", "csv"),
+        pytest.param("psimrank", "parquet", marks=pytest.mark.long),
+        pytest.param("psimrank", "jsonl", marks=pytest.mark.long),
+    ],
 )
 def test_batch_estimate_predicts_rows_and_bytes(
     index: Index, tmp_path: Path, measure: str, kind: str

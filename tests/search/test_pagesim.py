@@ -330,7 +330,7 @@ def test_pagesim_isolated_node_keeps_own_score(graph: Graph, tmp_path: Path) -> 
 # -- builds --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("direction", ["in", "out"])
+@pytest.mark.parametrize("direction", ["in", pytest.param("out", marks=pytest.mark.long)])
 def test_pagesim_build_ignores_threads_and_memory(
     make_graph: MakeGraph, tmp_path: Path, direction: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

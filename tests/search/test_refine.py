@@ -257,6 +257,7 @@ def test_sample_refiner_replays_index_walks(
                 assert times.tolist() == [0, *expected]
 
 
+@pytest.mark.statistical
 def test_sample_refiner_finds_more_of_exact_top(
     graph: Graph, sampled: Index, monkeypatch: pytest.MonkeyPatch
 ) -> None:
