@@ -20,7 +20,7 @@ from tests.conftest import MakeGraph
 
 SITES = [
     (20 * site + a, 20 * site + b)
-    for site, a, b in np.random.default_rng(3).integers(0, 20, (1000, 3)) % [9, 20, 20].tolist()
+    for site, a, b in np.random.default_rng(3).integers(0, [9, 20, 20], (1000, 3)).tolist()
     if a != b
 ]
 """Links within sites, whose pages have adjacent ids."""

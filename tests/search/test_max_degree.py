@@ -51,6 +51,7 @@ def test_index_command_counts_pages_above_max_degree(
     assert reopened.settings["max_degree"] == 1201
 
 
+@pytest.mark.long
 def test_max_degree_is_logged_by_build_but_not_evaluate(
     star: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture, shell: Shell
 ) -> None:

@@ -120,7 +120,7 @@ def test_xjaccard_scores_match_brute_force_winners(
                 assert reader.common(u, v).tolist() == shared.tolist()
 
 
-N, SAMPLES, LENGTH = 24, 6000, 3
+N, LENGTH = 24, 3
 
 
 @pytest.fixture(scope="module")
