@@ -26,7 +26,7 @@ from cocite.server.service import Service
 from tests.clock import Clock
 from tests.server.conftest import Serving, ask_app
 
-CLIENTS, FLOOR = 24, 7
+CLIENTS, ROUNDS, FLOOR = 24, 20, 7
 PATH = "/v1/related?node=red&k=50"
 
 
@@ -60,7 +60,7 @@ def test_service_lowers_samples_then_refuses_then_recovers(
     responses: list[SimpleNamespace] = []
 
     async def send_requests() -> None:
-        for _ in range(50):
+        for _ in range(ROUNDS):
             requests = (ask_app(server.app, PATH) for _ in range(CLIENTS))
             responses.extend(await asyncio.gather(*requests))
 
