@@ -4,8 +4,9 @@ The runs are stored in ``benchmarks/results/cluster.json``. To measure them agai
 ``python -m benchmarks.simulator --help``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -167,6 +168,14 @@ def test_measured_serving_keeps_answers_and_coverage() -> None:
     run = stored_run("serving")
     assert run["same"] == 1
     assert run["coverage"]["hold"] >= 0.95 * run["coverage"]["intervals"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plans_made_once() -> Iterator[None]:
+    """Make the plans of each web once for the module."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sizes, "plans", cache(sizes.plans))
+        yield
 
 
 @pytest.mark.parametrize("name", MARKS)
