@@ -154,14 +154,9 @@ def test_simulator_reproduces_measured_runs(name: str) -> None:
 
 
 def test_measured_builds_equal_one_machine() -> None:
-    run = stored_run("build")
-    assert all(run[name]["equal"] for name in ("cluster", "node killed", "driver killed"))
-
-
-def test_measured_blocks_equal_one_machine() -> None:
-    run = stored_run("blocks")
-    assert all(each["equal"] for each in run["indexes"].values())
-    assert run["ranks"]["equal"]
+    build, blocks = stored_run("build"), stored_run("blocks")
+    assert all(build[name]["equal"] for name in ("cluster", "node killed", "driver killed"))
+    assert all(each["equal"] for each in (*blocks["indexes"].values(), blocks["ranks"]))
 
 
 def test_measured_serving_keeps_answers_and_coverage() -> None:

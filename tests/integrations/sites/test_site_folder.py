@@ -213,8 +213,7 @@ main(["site", sys.argv[1]])
 
 @pytest.mark.process
 @pytest.mark.parametrize(
-    ("name", "again"),
-    [(path_of("garden/page1"), ()), (".cocite-site.json", ("--remove",))],
+    ("name", "again"), [(path_of("garden/page1"), ()), (".cocite-site.json", ("--remove",))]
 )
 def test_site_cleans_up_after_killed_run(
     folder: Path, run: Run, name: str, again: tuple[str, ...]
