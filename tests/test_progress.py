@@ -171,10 +171,7 @@ _SLOW = (
 )
 
 
-@pytest.mark.parametrize(
-    "name",
-    [*_SLOW.split()],
-)
+@pytest.mark.parametrize("name", [*_SLOW.split()])
 def test_slow_functions_show_progress(name: str) -> None:
     *place, name = name.split(".")
     function = getattr(import_module(".".join(["cocite", *place])), name)
