@@ -49,12 +49,7 @@ def test_service_lowers_samples_then_refuses_then_recovers(
     folder: Path, clock: Clock, serving: Serving
 ) -> None:
     """The target of 1 ms is too short for many concurrent clients."""
-    options: dict[str, Any] = {
-        "target_latency": 1.0,
-        "min_samples": FLOOR,
-        "queue": 8,
-        "threads": 1,
-    }
+    options = {"target_latency": 1.0, "min_samples": FLOOR, "queue": 8, "threads": 1}
     server = serving(folder / "web.index", **options)
     server.service.cache.most = 0  # every answer is computed
     responses: list[SimpleNamespace] = []
