@@ -14,7 +14,8 @@ from cocite.errors import QueryTimeout
 from cocite.index.layouts import part
 from cocite.index.layouts.trees import reader as trees
 from cocite.kernels import trees as kernels
-from cocite.search.scorer import ScoreQuery
+from cocite.options.query import QueryOptions
+from cocite.search.scorer import Filter, ScoreQuery
 from tests.clock import Clock
 
 LINKS = [(f"h{i}", f"p{(i * j) % 17}") for i in range(40) for j in range(1, 5)]
@@ -118,12 +119,6 @@ def test_tree_reader_checks_deadline_every_few_samples(
     monkeypatch.setattr(trees.TreeReader, "_progress", lambda reader: progress.copy())
     monkeypatch.setattr(trees, "check", lambda: checks.append(1))
     settings = index.stored.ask_settings({})
-    index.scorer.top(index.nodes.id("p3"), ScoreQuery(5, index_filter(index), settings))
+    passing = Filter.checked(index.nodes, (0,), QueryOptions())
+    index.scorer.top(index.nodes.id("p3"), ScoreQuery(5, passing, settings))
     assert len(checks) == -(-40 // kernels._FEW)
-
-
-def index_filter(index: Any) -> Any:
-    from cocite.options.query import QueryOptions
-    from cocite.search.scorer import Filter
-
-    return Filter.checked(index.nodes, (0,), QueryOptions())

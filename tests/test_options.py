@@ -80,11 +80,7 @@ def flags(*command: str) -> set[str]:
 
 @pytest.mark.parametrize(
     ("command", "kind"),
-    [
-        (("related",), QueryOptions),
-        (("rank",), RankOptions),
-        (("index",), IndexOptions),
-    ],
+    [(("related",), QueryOptions), (("rank",), RankOptions), (("index",), IndexOptions)],
 )
 def test_command_has_flag_for_every_field(command: tuple[str, ...], kind: type[Options]) -> None:
     for name, field in kind.declared().items():

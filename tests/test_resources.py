@@ -194,10 +194,7 @@ def test_resources_default_to_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     ("options", "message"),
     [
         *(
-            (
-                {"threads": bad},
-                f"threads is {bad!r}; it must be a whole number from 1 to 1,024",
-            )
+            ({"threads": bad}, f"threads is {bad!r}; it must be a whole number from 1 to 1,024")
             for bad in (0, -1, 1025, 99_999_999_999, 2.0, True, "2")
         ),
         ({"memory": "much"}, "'much' is not a size"),

@@ -4,8 +4,9 @@ The runs are stored in ``benchmarks/results/cluster.json``. To measure them agai
 ``python -m benchmarks.simulator --help``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -153,20 +154,23 @@ def test_simulator_reproduces_measured_runs(name: str) -> None:
 
 
 def test_measured_builds_equal_one_machine() -> None:
-    run = stored_run("build")
-    assert all(run[name]["equal"] for name in ("cluster", "node killed", "driver killed"))
-
-
-def test_measured_blocks_equal_one_machine() -> None:
-    run = stored_run("blocks")
-    assert all(each["equal"] for each in run["indexes"].values())
-    assert run["ranks"]["equal"]
+    build, blocks = stored_run("build"), stored_run("blocks")
+    assert all(build[name]["equal"] for name in ("cluster", "node killed", "driver killed"))
+    assert all(each["equal"] for each in (*blocks["indexes"].values(), blocks["ranks"]))
 
 
 def test_measured_serving_keeps_answers_and_coverage() -> None:
     run = stored_run("serving")
     assert run["same"] == 1
     assert run["coverage"]["hold"] >= 0.95 * run["coverage"]["intervals"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def plans_made_once() -> Iterator[None]:
+    """Make the plans of each web once for the module."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(sizes, "plans", cache(sizes.plans))
+        yield
 
 
 @pytest.mark.parametrize("name", MARKS)

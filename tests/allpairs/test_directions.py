@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 import cocite
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.errors import UsageError
+from tests.conftest import Ask
 from tests.oracles import simrank
 
 Matrix = NDArray[np.float64]
@@ -131,38 +131,27 @@ def test_exact_simrank_bipartite_side_matches_definition(
     assert np.load(found.write(tmp_path / "all.npy")).shape == (len(names), len(names))
 
 
-def test_all_pairs_teleport_compares_one_side(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_all_pairs_teleport_compares_one_side(tmp_path: Path, ask: Ask) -> None:
     graph = str(cocite.ingest(_user_item_links(), tmp_path / "g", bipartite=True).path)
     out = str(tmp_path / "o.jsonl")
-    command = [
-        "all-pairs",
-        graph,
-        "-o",
-        out,
-        "--teleport",
-        "0.8",
-        "--min-score",
-        "0",
-        "--overwrite",
-    ]
-    assert main(command) == 0
+    command = ["all-pairs", graph, "-o", out, "--overwrite"]
+    teleport = ["--teleport", "0.8", "--min-score", "0"]
+    assert ask(*command, *teleport)[0] == 0
     rows = [json.loads(line) for line in Path(out).read_text().splitlines()]
     assert len(rows) > 10
     assert not [row for row in rows if "user:" in row["node"] + row["other"]]
-    assert main([*command, "--top", "3"]) == 0
+    assert ask(*command, *teleport, "--top", "3")[0] == 0
     assert "user:" not in Path(out).read_text()
-    capsys.readouterr()
-    assert main([*command[:-3], "--overwrite", "--side", "user", "--direction", "out"]) == 0
+    assert ask(*command, "--teleport", "0.8", "--side", "user", "--direction", "out")[0] == 0
     assert '"user:0"' in Path(out).read_text()
     for extra, message in (
         (["--side", "user"], "user nodes have no in-links, so all their scores are 0. Choose"),
         (["--direction", "out"], "item nodes have no out-links"),
         (["--side", "book"], "side is 'book'; it must be user or item"),
     ):
-        assert main([*command, *extra]) == 2
-        assert message in capsys.readouterr().err
+        code, _, err = ask(*command, *teleport, *extra)
+        assert code == 2
+        assert message in err
     found = cocite.exact_simrank(Graph.open(graph))
     with pytest.raises(UsageError, match="only nodes on the same side"):
         found.similarity("user:1", 1)

@@ -16,7 +16,7 @@ from cocite.allpairs.prune import PrunedSweeps
 from cocite.allpairs.scores import Bounds, ExactConvergence, ExactSweep, iterate
 from cocite.allpairs.sweeps import Sweeps
 from cocite.cluster import Team
-from tests.allpairs.test_exact import looped_graphs, stored, truth
+from tests.allpairs.test_exact import large_graph, looped_graphs, stored, truth
 from tests.conftest import MakeGraph
 from tests.oracles import simrank as exact
 from tests.oracles.graphs import Edges
@@ -31,7 +31,7 @@ def pruned(web: Graph, method: str, **options: Any) -> Scores:
     return exact_simrank(web, method=method, **omega, **options)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(looped_graphs(), THRESHOLDS, st.sampled_from([0.3, 0.6, 0.8]), st.sampled_from(METHODS))
 def test_prune_keeps_bound_symmetry_and_threshold(
     make_graph: MakeGraph, graph: tuple[int, Edges], threshold: float, decay: float, method: str
@@ -52,7 +52,7 @@ def test_prune_keeps_bound_symmetry_and_threshold(
             assert (np.diff(matrix.columns[begin : begin + count].astype(int)) > 0).all()
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(looped_graphs(), THRESHOLDS, st.integers(1, 6))
 def test_prune_plain_matches_equation_9(
     make_graph: MakeGraph, graph: tuple[int, Edges], threshold: float, count: int
@@ -79,11 +79,8 @@ def test_prune_plain_matches_equation_9(
 def test_pruned_sweeps_without_pruning_equal_sweeps(
     make_graph: MakeGraph, omega: float, fresh: bool
 ) -> None:
-    """300 nodes, some with equal rows: several blocks, and a diagonal that is not 1."""
-    rng = np.random.default_rng(4)
-    edges = {(int(a), int(b)) for a, b in rng.integers(0, 200, (900, 2))}
-    edges |= {(a, 200 + b % 60) for a, b in edges if b < 60}
-    plan = runs.AllPairs(make_graph(sorted(edges), range(300)), AllPairsOptions())
+    """Several blocks, and a diagonal that is not 1."""
+    plan = runs.AllPairs(large_graph(make_graph), AllPairsOptions())
     with Team(2) as team:
         products = Products(plan.core, np.float64, team, plan.width)
         whole = Sweeps(products, 0.8, omega if fresh else None)
@@ -96,10 +93,10 @@ def test_pruned_sweeps_without_pruning_equal_sweeps(
             assert (sparse.matrix.diagonal() == found.diagonal()).all()
 
 
-@pytest.fixture
-def web(make_graph: MakeGraph) -> Graph:
+@pytest.fixture(scope="module")
+def web(module_graph: MakeGraph) -> Graph:
     rng = np.random.default_rng(11)
-    return make_graph({(int(a), int(b)) for a, b in rng.integers(0, 60, (200, 2)) if a != b})
+    return module_graph({(int(a), int(b)) for a, b in rng.integers(0, 60, (200, 2)) if a != b})
 
 
 @pytest.mark.parametrize("threads", [1, 3])

@@ -21,7 +21,7 @@ ROUNDING = 1e-13
 """Sums of up to 14 values, in another order, some hundred times."""
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(graphs())
 def test_study_residuals_equal_dense_matrix(
     make_graph: MakeGraph, graph: tuple[int, Edges]

@@ -62,14 +62,15 @@ def test_sides_match_column_titles(workdir: Path, shell: Shell) -> None:
         "Shopper,sku": ("SKU_ID", "shopper"),
         "shopper,sku": ("n", "sku", "x", "shopper"),
     }
-    for sides, titles in frames.items():
+    names = "s.csv", "s.parquet", "s.jsonl", "s.csv"
+    for name, (sides, titles) in zip(names, frames.items(), strict=True):
         frame = pd.DataFrame({title: range(len(TABLE)) for title in titles})
         left, right = (t for side in sides.split(",") for t in titles if side.lower() in t.lower())
         frame[[left, right]] = TABLE
         frame.to_csv("s.csv", index=False)
         frame.to_parquet("s.parquet")
         frame.to_json("s.jsonl", orient="records", lines=True)
-        sources: list[Any] = ["s.csv", "s.parquet", "s.jsonl", frame]
+        sources: list[Any] = [name, frame]
         for links in sources:
             graph = cocite.ingest(links, bipartite=True, sides=sides)
             assert graph.sides is not None
@@ -86,10 +87,10 @@ def test_sides_match_column_titles(workdir: Path, shell: Shell) -> None:
 
 
 def _table(seed: int) -> list[tuple[int, int]]:
-    """Four groups of users, who like the items of their group."""
+    """Two groups of users, who like the items of their group."""
     rng = np.random.default_rng(seed)
-    users = rng.integers(0, 80, 900)
-    items = 10 * (users % 4) + rng.integers(0, 10, 900)
+    users = rng.integers(0, 40, 450)
+    items = 10 * (users % 2) + rng.integers(0, 10, 450)
     return sorted(set(zip(users.tolist(), items.tolist(), strict=True)))
 
 
@@ -98,8 +99,8 @@ def test_tune_judges_one_side(tmp_path: Path) -> None:
     options: dict[str, Any] = {"measures": ["cocitation", "coupling"], "seed": 3, "queries": 0}
     options["fraction"] = 0.5
     items, users = cocite.tune(graph, **options), cocite.tune(graph, side="user", **options)
-    assert items.chosen_by + items.judged_by <= 40
-    assert 40 < users.chosen_by + users.judged_by <= 80
+    assert items.chosen_by + items.judged_by <= 20
+    assert 20 < users.chosen_by + users.judged_by <= 40
     by_in, by_out = (
         {("cocitation", one), ("coupling", other)} for one, other in (("in", "out"), ("out", "in"))
     )
@@ -114,7 +115,7 @@ def test_tune_judges_one_side(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not bipartite: omit --side"):
         cocite.tune(cocite.ingest(_table(1), tmp_path / "plain"), side="user")
     labels = tmp_path / "labels.tsv"
-    labels.write_text("".join(f"user:{i}\tg{i % 4}\n" for i in range(80)))
+    labels.write_text("".join(f"user:{i}\tg{i % 2}\n" for i in range(40)))
     with pytest.raises(UsageError, match="labels nodes on the user side: select that side"):
         cocite.tune(graph, labels=labels, **options)
     assert cocite.tune(graph, labels=labels, side="user", **options).best.figure.value > 0.9
@@ -126,7 +127,7 @@ def test_evaluate_judges_one_side(tmp_path: Path) -> None:
     graph = cocite.ingest(_table(2), tmp_path / "g", bipartite=True)
     index = cocite.build(graph, tmp_path / "i")
     labels = tmp_path / "labels.tsv"
-    labels.write_text("".join(f"{i}\tg{i // 10}\n" for i in range(40)))
+    labels.write_text("".join(f"{i}\tg{i // 10}\n" for i in range(20)))
     found: Any = evaluate(index.stored.store.path, labels=labels)
     assert found.study.methods[0].figures["precision@5"].value > 0.95  # groups of ten items
     with labels.open("a") as file:

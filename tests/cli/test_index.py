@@ -184,8 +184,7 @@ def test_refresh_refuses_fraction_of_paths_layout(folder: Path, ask: Ask) -> Non
     assert code == 0
 
 
-@pytest.mark.parametrize("measure", ["psimrank", "cocitation"])
-@pytest.mark.parametrize("names", ["text", "integers"])
+@pytest.mark.parametrize(("measure", "names"), [("psimrank", "text"), ("cocitation", "integers")])
 def test_refresh_refuses_unrelated_graph(folder: Path, ask: Ask, measure: str, names: str) -> None:
     cocite.build(folder / "g", folder / "m", measure=measure)
     before = {file.name: file.read_bytes() for file in (folder / "m").iterdir()}

@@ -23,8 +23,10 @@ def stderr_of(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) ->
     return capsys.readouterr().err
 
 
-@pytest.mark.parametrize("extension", ["csv", "tsv", "parquet", "jsonl"])
-@pytest.mark.parametrize("titled", [False, True])
+@pytest.mark.parametrize(
+    ("extension", "titled"),
+    [("csv", True), ("tsv", False), ("parquet", True), ("jsonl", False), ("jsonl", True)],
+)
 def test_related_refuses_related_all_output(
     workdir: Path, capsys: pytest.CaptureFixture[str], extension: str, titled: bool
 ) -> None:

@@ -250,14 +250,21 @@ COLUMN_TITLES = ("rank", "score", "stderr", "low", "high", "node")
 PAGES = {"a": "Apples", "b": "Pears", "faq": "Questions &amp;  Answers", "old": "Old Questions"}
 
 
-@pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "site").mkdir()
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with ``site``, whose graph and index are cached once."""
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "site").mkdir()
     links = "".join(f"<a href='{name}.html'>{name}</a>" for name in PAGES)
     for name, title in PAGES.items():
         page = f"<html><head><title>{title}</title></head><body>{links}</body></html>"
-        (tmp_path / "site" / f"{name}.html").write_text(page)
+        (folder / "site" / f"{name}.html").write_text(page)
+    return folder
+
+
+@pytest.fixture
+def site(pages: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(pages)
     return "site"
 
 

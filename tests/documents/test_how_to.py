@@ -71,6 +71,7 @@ def output_of(outputs: dict[str, str], prefix: str) -> str:
     return found[0]
 
 
+@pytest.mark.long
 def test_documentation(run_page: Callable[..., dict[str, str]]) -> None:
     outputs = run_page("documentation.md", sample_data.documentation)
     assert len(outputs) == 16
@@ -87,6 +88,7 @@ def test_documentation(run_page: Callable[..., dict[str, str]]) -> None:
     assert list(Path("site/related").iterdir())
 
 
+@pytest.mark.long
 def test_notes(run_page: Callable[..., dict[str, str]]) -> None:
     outputs = run_page("notes.md", sample_data.notes)
     assert len(outputs) == 8
@@ -99,6 +101,7 @@ def test_notes(run_page: Callable[..., dict[str, str]]) -> None:
     assert "by tag" in outputs['cocite related vault "Gray heron" -k 5 --tags']
 
 
+@pytest.mark.long
 def test_wiki(run_page: Callable[..., dict[str, str]]) -> None:
     outputs = run_page("wiki.md", sample_data.wiki)
     assert len(outputs) == 13

@@ -79,21 +79,9 @@ def test_docstrings_have_no_stray_quote() -> None:
 
 def test_pages_have_american_spelling() -> None:
     pytest.importorskip("codespell_lib", reason="codespell is not installed")
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "codespell_lib",
-            "--builtin=clear,en-GB_to_en-US",
-            "-L",
-            "edn,nd",
-            *pages(),
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    command = [sys.executable, "-m", "codespell_lib", "--builtin=clear,en-GB_to_en-US"]
+    command += ["-L", "edn,nd", *pages()]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     quoted = [line for line in done.stdout.splitlines() if "normalised" not in line]
     assert quoted == []  # the spelling of a stored key
 

@@ -78,15 +78,6 @@ def test_pagerank_refuses_too_few_blocks(tmp_path: Path) -> None:
     assert plan_ranks(graph, 9_000_000, blocks=2).memory == 9_000_000
 
 
-def test_rank_refuses_empty_graph(
-    empty_graph: cocite.Graph, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = str(empty_graph.path)
-    for extra in ([], ["--blocks", "2"]):
-        assert main(["rank", path, *extra]) == 2
-        assert "has no nodes, so there is nothing to rank" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize("options", [{}, {"blocks": 2}])
 def test_pagerank_detects_wrong_degrees(graph: cocite.Graph, options: dict[str, Any]) -> None:
     """A kernel would read a missing node number, far behind the end of z."""
@@ -110,6 +101,7 @@ def test_pagerank_refuses_non_finite_ranks(graph: cocite.Graph, options: dict[st
         pagerank(graph, start=np.full(graph.nodes, 1e308), **options)
 
 
+@pytest.mark.long
 def test_rank_handles_300_000_pages_in_20_mb(
     data: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,8 @@ from tests.index.test_external import tangled
 from tests.index.test_partitioned import Lossy, in_blocks
 from tests.oracles.graphs import WEIGHTS, Edges, weighted_graphs
 
-Form = Callable[[Graph, Path], tuple[Graph, dict[str, Any]]]
+Formed = tuple[Graph, dict[str, Any]]
+Form = Callable[[Graph, Path], Formed]
 
 
 def on_disk(blocks: int) -> Form:
@@ -31,8 +32,8 @@ def partitioned(blocks: int, **options: Any) -> Form:
 
 
 FORMS: list[Form] = [
-    *map(on_disk, (1, 3, 7, 64)),
-    *map(partitioned, (1, 2, 5)),
+    *map(on_disk, (1, 3, 10)),
+    *map(partitioned, (1, 5)),
     partitioned(3, memory="8MB"),
 ]
 OPTIONS: list[dict[str, Any]] = [
@@ -44,6 +45,13 @@ OPTIONS: list[dict[str, Any]] = [
     {"trust": ["p1", "chain3"], "dangling": "uniform"},
     {"weighted": False},
 ]
+CASES = [
+    pytest.param(options, by_weight, by_weight == i % 2, i // 2 % 2, id=f"{name}-{by_weight}")
+    for i, options in enumerate(OPTIONS)
+    for name in ["-".join(options) or "plain"]
+    for by_weight in (False, True)
+]
+"""Each of the options with and without weights, and in one half and two."""
 
 
 def use_halves(monkeypatch: pytest.MonkeyPatch, crossing: float) -> None:
@@ -74,28 +82,42 @@ def weighted(make_graph: MakeGraph) -> Graph:
     return make_graph(rows, [], weight_column=3, keep_self_loops=True)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options) or "plain")
-@pytest.mark.parametrize("by_weight", [False, True])
-@pytest.mark.parametrize("halves", [False, True])
+@pytest.fixture(scope="module")
+def tangle(module_graph: MakeGraph) -> Graph:
+    return tangled(module_graph)
+
+
+@pytest.fixture(scope="module")
+def forms(
+    module_graph: MakeGraph, tangle: Graph, tmp_path_factory: pytest.TempPathFactory
+) -> dict[bool, list[Formed]]:
+    """A graph without and with weights, first in memory, then in all other forms."""
+    found = {}
+    for by_weight, graph in ((False, tangle), (True, weighted(module_graph))):
+        folder = tmp_path_factory.mktemp("forms")
+        found[by_weight] = [(graph, {}), *(form(graph, folder) for form in FORMS)]
+    return found
+
+
+@pytest.mark.parametrize(("options", "by_weight", "halves", "crossing"), CASES)
 def test_pagerank_is_equal_in_all_forms(
-    make_graph: MakeGraph,
-    tmp_path: Path,
+    forms: dict[bool, list[Formed]],
     monkeypatch: pytest.MonkeyPatch,
     options: dict[str, Any],
     by_weight: bool,
     halves: bool,
+    crossing: float,
 ) -> None:
     """In one half; in two for eight sweeps, or to the end."""
-    graph = weighted(make_graph) if by_weight else tangled(make_graph)
+    (graph, _), *others = forms[by_weight]
     files = sorted(graph.path.iterdir())
     if halves:
-        use_halves(monkeypatch, OPTIONS.index(options) % 2)
+        use_halves(monkeypatch, crossing)
     expected = pagerank(graph, threads=1, **options)
     assert all(equal_ranks(pagerank(graph, threads=n, **options), expected) for n in (2, 4))
     if not options:
         assert expected.convergence.sweeps > 8  # so that it extrapolates
-    for form in FORMS:
-        other, extra = form(graph, tmp_path)
+    for other, extra in others:
         found = pagerank(other, **options, **extra)
         assert equal_ranks(found, expected)
         blocks = extra.get("blocks", getattr(other, "blocks", 0))
@@ -108,7 +130,7 @@ def test_pagerank_is_equal_in_all_forms(
     assert sorted(graph.path.iterdir()) == files
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(
     weighted_graphs(),
     st.booleans(),
@@ -194,13 +216,9 @@ def test_pagerank_halves_end_when_change_crosses(
 @pytest.mark.parametrize("lost", [{40}, {100, 130}, {61, 62, 200, 300}, set(range(25, 900, 125))])
 @pytest.mark.parametrize("halves", [False, True])
 def test_pagerank_survives_lost_workers(
-    make_graph: MakeGraph,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    lost: set[int],
-    halves: bool,
+    tangle: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: set[int], halves: bool
 ) -> None:
-    graph, crews = tangled(make_graph), []
+    crews: list[Lossy] = []
     if halves:
         use_halves(monkeypatch, 0.0)
 
@@ -209,33 +227,32 @@ def test_pagerank_survives_lost_workers(
         crews[-1].lost = lost
         return crews[-1]
 
+    blocked = in_blocks(tangle, tmp_path / "split", 3, hire)
     for options in ({}, {"until_top_stable": 20}, {"dangling": "remove"}):
-        blocked = in_blocks(graph, tmp_path / f"split{'-'.join(options)}", 3, hire)
-        assert equal_ranks(pagerank(blocked, **options), pagerank(graph, **options))
+        assert equal_ranks(pagerank(blocked, **options), pagerank(tangle, **options))
         assert crews[-1].losses >= 1
 
 
 @pytest.mark.parametrize("first", [3, 60])
 def test_pagerank_fails_when_workers_are_always_lost(
-    make_graph: MakeGraph, tmp_path: Path, first: int
+    tangle: Graph, tmp_path: Path, first: int
 ) -> None:
     def hire(*arguments: Any) -> Lossy:
         crew = Lossy(*arguments)
         crew.lost = set(range(first, 100_000))
         return crew
 
-    blocked = in_blocks(tangled(make_graph), tmp_path / "split", 3, hire)
+    blocked = in_blocks(tangle, tmp_path / "split", 3, hire)
     with pytest.raises(WorkerLost, match="somebody was lost"):
         pagerank(blocked, dangling="remove")
 
 
-@pytest.mark.parametrize("form", FORMS)
 def test_pagerank_start_by_name_is_equal_in_all_forms(
-    make_graph: MakeGraph, tmp_path: Path, form: Form
+    forms: dict[bool, list[Formed]],
 ) -> None:
-    graph, start = tangled(make_graph), {"p1": 0.5, "a": 0.25, "gone": 0.25}
-    expected = pagerank(graph, dangling="remove", start=start)
-    other, options = form(graph, tmp_path)
-    found = pagerank(other, dangling="remove", start=start, **options)
-    assert equal_ranks(found, expected)
-    assert found.started == expected.started == 2
+    start = {"p1": 0.5, "a": 0.25, "gone": 0.25}
+    found = [
+        pagerank(graph, dangling="remove", start=start, **extra) for graph, extra in forms[False]
+    ]
+    assert all(equal_ranks(each, found[0]) for each in found)
+    assert {each.started for each in found} == {2}

@@ -9,18 +9,17 @@ import pytest
 from hypothesis import given, settings
 
 import cocite
-from cocite.cli.main import main
 from cocite.errors import ResourceError, UsageError
 from cocite.options.rank import RankOptions
 from cocite.ranking import hits
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 from tests.oracles import hits as exact
 from tests.oracles.graphs import Edges, graphs
 
 TIGHT = RankOptions(tolerance=1e-14, max_sweeps=2000)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(graphs())
 def test_hits_match_dense_eigenvectors(make_graph: MakeGraph, graph: tuple[int, Edges]) -> None:
     n, edges = graph
@@ -40,10 +39,12 @@ def test_hits_match_dense_eigenvectors(make_graph: MakeGraph, graph: tuple[int, 
         assert np.abs(found.hubs - hubs).sum() < 1e-10
 
 
-@pytest.fixture
-def web(make_graph: MakeGraph) -> cocite.Graph:
+@pytest.fixture(scope="module")
+def web(module_graph: MakeGraph) -> cocite.Graph:
     rng = np.random.default_rng(5)
-    return make_graph([(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400])
+    return module_graph(
+        [(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400]
+    )
 
 
 @pytest.mark.parametrize("options", [{"threads": 1}, {"blocks": 1}, {"blocks": 7}])
@@ -87,14 +88,13 @@ def test_hits_refuse_invalid_options(make_graph: MakeGraph, web: cocite.Graph) -
 
 
 def test_rank_score_prints_and_writes_hubs_and_authorities(
-    web: cocite.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    web: cocite.Graph, tmp_path: Path, shell: Shell
 ) -> None:
     found = hits(web)
     for by in ("authorities", "hubs"):
         out = tmp_path / f"{by}.csv"
         command = ["rank", str(web.path), "--score", by, "-k", "3", "-o", str(out)]
-        assert main([*command, "--format", "json"]) == 0
-        printed = capsys.readouterr()
+        printed = shell([*command, "--format", "json"])
         value = json.loads(printed.out)
         assert [tuple(hit.values()) for hit in value["top"]] == found.top(3, by)
         assert list(value["top"][0]) == ["node", "authority", "hub"]
@@ -104,8 +104,7 @@ def test_rank_score_prints_and_writes_hubs_and_authorities(
         rows = out.read_text().splitlines()
         assert rows[0] == "node,authority,hub"
         assert len(rows) == web.nodes + 1
-    assert main(["rank", str(web.path), "--score", "hubs", "--max-sweeps", "2"]) == 0
-    printed = capsys.readouterr()
+    printed = shell(["rank", web.path, "--score", "hubs", "--max-sweeps", "2"])
     assert printed.out.split()[:4] == ["place", "authority", "hub", "node"]
     assert "not converged: increase --max-sweeps or --tolerance" in printed.err
 
@@ -115,7 +114,7 @@ def test_rank_score_prints_and_writes_hubs_and_authorities(
     [["--damping", "0.5"], ["--toward", "n1"], ["--precision", "single"]],
 )
 def test_rank_score_hubs_refuses_pagerank_options(
-    web: cocite.Graph, capsys: pytest.CaptureFixture[str], options: list[str]
+    web: cocite.Graph, shell: Shell, options: list[str]
 ) -> None:
-    assert main(["rank", str(web.path), "--score", "hubs", *options]) == 2
-    assert f"{options[0]} does not apply to --score hubs" in capsys.readouterr().err
+    refused = shell(["rank", web.path, "--score", "hubs", *options], 2)
+    assert f"{options[0]} does not apply to --score hubs" in refused.err

@@ -33,7 +33,7 @@ def make_stored(
     return make_graph(rows, range(n), keep_self_loops=True, weight_column=3)
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(weighted_graphs(), st.booleans(), st.floats(0.05, 0.95), st.booleans(), st.data())
 def test_pagerank_dangling_modes_match_dense_solution(
     make_graph: MakeGraph,
@@ -73,7 +73,7 @@ def test_pagerank_dangling_modes_match_dense_solution(
     assert close(plain.values, exact.pagerank(n, edges, damping))
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(weighted_graphs(), st.booleans(), st.integers(0, 4))
 def test_pagerank_dangling_remove_ranks_only_remaining_nodes(
     make_graph: MakeGraph, graph: tuple[int, Edges, list[float]], weighted: bool, removals: int
@@ -142,17 +142,12 @@ def test_pagerank_of_ring_or_no_links_is_uniform(make_graph: MakeGraph) -> None:
     assert bare.convergence.converged
 
 
-@pytest.fixture
-def graph(make_graph: MakeGraph) -> cocite.Graph:
+@pytest.fixture(scope="module")
+def graph(module_graph: MakeGraph) -> cocite.Graph:
     rng = np.random.default_rng(5)
-    return make_graph([(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400])
-
-
-def test_pagerank_warm_start_takes_fewer_sweeps(graph: cocite.Graph) -> None:
-    cold = pagerank(graph, tolerance=1e-10)
-    warm = pagerank(graph, tolerance=1e-10, start=cold.values)
-    assert warm.convergence.sweeps < cold.convergence.sweeps / 2
-    assert close(warm.values, cold.values, 1e-9)
+    return module_graph(
+        [(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (3000, 2)).tolist() if b < 400]
+    )
 
 
 def test_pagerank_single_precision_is_within_rounding(graph: cocite.Graph) -> None:
@@ -219,11 +214,6 @@ def test_pagerank_refuses_invalid_options(
 def test_pagerank_refuses_empty_graph(empty_graph: cocite.Graph, options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="has no nodes, so there is nothing to rank"):
         pagerank(empty_graph, **options)
-
-
-def test_pagerank_stops_at_max_sweeps(graph: cocite.Graph) -> None:
-    found = pagerank(graph, tolerance=1e-300, max_sweeps=7).convergence
-    assert (found.sweeps, found.reason, found.converged) == (7, "7 sweeps", False)
 
 
 def test_pagerank_converges_only_if_both_solutions_do(graph: cocite.Graph) -> None:

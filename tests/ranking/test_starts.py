@@ -58,8 +58,9 @@ def test_pagerank_start_gives_new_node_jump_share(old: Ranks, graph: cocite.Grap
     assert by_vector.started == graph.nodes
 
 
-@pytest.mark.parametrize("room", [{}, {"blocks": 3}, {"memory": "20MB"}])
-@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv"])
+@pytest.mark.parametrize(
+    ("ending", "room"), [("parquet", {}), ("csv", {"blocks": 3}), ("tsv", {"memory": "20MB"})]
+)
 def test_pagerank_start_accepts_rank_file(
     old: Ranks, graph: cocite.Graph, tmp_path: Path, ending: str, room: dict[str, Any]
 ) -> None:

@@ -13,11 +13,11 @@ from cocite.ranking import WeightsFile, pagerank, toward_of
 from tests.conftest import MakeGraph
 
 
-@pytest.fixture
-def graph(make_graph: MakeGraph) -> cocite.Graph:
+@pytest.fixture(scope="module")
+def graph(module_graph: MakeGraph) -> cocite.Graph:
     rng = np.random.default_rng(5)
     edges = [(f"n{a}", f"n{b}") for a, b in rng.zipf(1.6, (900, 2)).tolist() if b < 200]
-    return make_graph([*edges, ("n1", "a=2"), ("a=2", "a"), ("a", "n1")])
+    return module_graph([*edges, ("n1", "a=2"), ("a=2", "a"), ("a", "n1")])
 
 
 def test_weights_file_equals_mapping(graph: cocite.Graph, tmp_path: Path) -> None:

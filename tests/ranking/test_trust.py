@@ -23,7 +23,7 @@ FARM = [(f"farm{i}", "target") for i in range(20)] + [("target", f"farm{i}") for
 GOOD = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "a"), ("a", "end")]
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(
     weighted_graphs(),
     st.booleans(),

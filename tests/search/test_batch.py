@@ -77,7 +77,7 @@ def interrupted(
 # -- rows --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("k", [1, 3, 20, 10**6])
+@pytest.mark.parametrize("k", [1, 20, 10**6])
 def test_related_all_rows_equal_related(index: Index, tmp_path: Path, k: int) -> None:
     report = related_all(index, tmp_path / "all.parquet", k)
     rows = read(tmp_path / "all.parquet")
@@ -106,22 +106,23 @@ def test_related_all_rows_equal_related(index: Index, tmp_path: Path, k: int) ->
 def test_related_all_options_equal_related(
     index: Index, tmp_path: Path, options: dict[str, Any]
 ) -> None:
-    related_all(index, tmp_path / "all.parquet", 7, **options)
-    assert read(tmp_path / "all.parquet") == related_rows(index, 7, **options)
+    nodes = list(index.nodes)[::8]
+    related_all(index, tmp_path / "all.parquet", 7, nodes=nodes, **options)
+    assert read(tmp_path / "all.parquet") == related_rows(index, 7, nodes, **options)
 
 
 def test_related_all_accepts_site_filter_and_rank_file(index: Index, tmp_path: Path) -> None:
-    sites = [name for name in index.nodes if name.startswith("http")]
+    sites = [name for name in index.nodes if name.startswith("http")][::5]
     related_all(index, tmp_path / "all.parquet", 7, nodes=sites, exclude_same_site=True)
-    rows = related_rows(index, 7, exclude_same_site=True, nodes=sites)
+    rows = related_rows(index, 7, sites, exclude_same_site=True)
     assert read(tmp_path / "all.parquet") == rows
-    assert len(rows) > 1000
+    assert len(rows) > 200
     with pytest.raises(UsageError, match="'alone 0' is not a URL"):
         related_all(index, tmp_path / "x.parquet", 7, exclude_same_site=True)
     np.save(tmp_path / "ranks.npy", np.random.default_rng(0).random(len(index.nodes)))
     options: dict[str, Any] = {"order": "pagerank", "ranks": tmp_path / "ranks.npy"}
-    related_all(index, tmp_path / "by.parquet", 7, **options)
-    assert read(tmp_path / "by.parquet") == related_rows(index, 7, **options)
+    related_all(index, tmp_path / "by.parquet", 7, nodes=sites, **options)
+    assert read(tmp_path / "by.parquet") == related_rows(index, 7, sites, **options)
 
 
 def test_related_all_ids_writes_numbers(index: Index, tmp_path: Path) -> None:
@@ -168,13 +169,12 @@ def test_related_all_ignores_threads_and_piece_size(
 ) -> None:
     related_all(index, tmp_path / f"one{ending}", threads=1)
     expected = (tmp_path / f"one{ending}").read_bytes()
-    for piece in (1, 37, 128):
+    for piece, threads in ((1, 5), (37, 1), (37, 2), (128, 2)):
         monkeypatch.setattr(pieces, "_MOST", piece)
         monkeypatch.setattr(pieces, "_LEAST", piece)
-        for threads in (1, 2, 5):
-            path = tmp_path / f"{piece}-{threads}{ending}"
-            related_all(index, path, threads=threads)
-            assert path.read_bytes() == expected
+        path = tmp_path / f"{piece}-{threads}{ending}"
+        related_all(index, path, threads=threads)
+        assert path.read_bytes() == expected
 
 
 @pytest.mark.usefixtures("small")
@@ -291,13 +291,9 @@ def test_related_all_overwrites_only_on_request(index: Index, tmp_path: Path) ->
     message = r"ends in '.npy'; it must end in one of .parquet, .csv, .tsv, .jsonl"
     with pytest.raises(UsageError, match=message):
         related_all(index, tmp_path / "x.npy")
-
-
-def test_related_all_never_replaces_directory(index: Index, tmp_path: Path) -> None:
-    (tmp_path / "x.csv").mkdir()
-    with pytest.raises(OutputExists, match=r"x\.csv is a directory\. Choose a file in it"):
-        related_all(index, tmp_path / "x.csv", overwrite=True)
-    assert os.listdir(tmp_path) == ["x.csv"]
+    (tmp_path / "y.csv").mkdir()
+    with pytest.raises(OutputExists, match=r"y\.csv is a directory\. Choose a file in it"):
+        related_all(index, tmp_path / "y.csv", overwrite=True)
 
 
 @pytest.mark.usefixtures("small")
@@ -342,7 +338,7 @@ def test_related_all_refine_equals_related(
     monkeypatch.setattr("cocite.search.refine.candidates.MOST_SAMPLES", 64)
     graph = find_graph(index.stored)
     estimated = cocite.build(graph, measure=measure, samples=8, length=4)
-    nodes = list(estimated.nodes)[::8]
+    nodes = list(estimated.nodes)[::32]
     related_all(estimated, tmp_path / "a.csv", 5, nodes=nodes, refine=True, threads=1)
     related_all(estimated, tmp_path / "b.csv", 5, nodes=nodes, target_error=0.001, threads=2)
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()

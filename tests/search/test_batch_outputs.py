@@ -17,13 +17,12 @@ from hypothesis import strategies as st
 
 import cocite
 from cocite import Graph, Index
-from cocite.cli.main import main
 from cocite.errors import OutputExists, StoreError, UsageError
 from cocite.measures.ppr import MAX_EDGES, MIN_RESULTS
 from cocite.search.batch import estimate as batches
 from cocite.search.batch import folder as folders
 from cocite.search.batch.folder import file_name, levels_of
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 from tests.search.test_batch import interrupted, read
 
 NAMES = ["manifest", "a b/c?d=e&f", "..", ".", "CON", "é" * 90, "http://x.org/", "=2E", "x" * 151]
@@ -301,13 +300,12 @@ def test_batch_resume_rejects_other_intervals(index: Index, tmp_path: Path) -> N
 
 
 def test_related_all_intervals_flag_sets_columns(
-    index: Index, certified: Index, capsys: pytest.CaptureFixture[str]
+    index: Index, certified: Index, shell: Shell
 ) -> None:
-    sampled, exact = (str(each.stored.store.path) for each in (index, certified))
+    sampled, exact = (each.stored.store.path for each in (index, certified))
 
-    def columns(*args: str) -> list[str]:
-        assert main(["related-all", *args, "-o", "-", "--output-format", "csv", "-k", "1"]) == 0
-        out, err = capsys.readouterr()
+    def columns(*args: object) -> list[str]:
+        out, err = shell(["related-all", *args, "-o", "-", "--output-format", "csv", "-k", "1"])
         assert "up to 1 hit for each of 60 nodes" in err
         return out.splitlines()[0].split(",")
 
@@ -319,5 +317,4 @@ def test_related_all_intervals_flag_sets_columns(
         ("yes", "a number between 0 and 1"),
         ("1.5", "a number above 0 and below 1"),
     ]:
-        assert main(["related-all", sampled, "-o", "-", "--intervals", value]) == 2
-        assert message in capsys.readouterr().err
+        assert message in shell(["related-all", sampled, "-o", "-", "--intervals", value], 2).err

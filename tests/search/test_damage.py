@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import cocite
-from cocite import Graph
+from cocite import Graph, Index
 from cocite.errors import Damaged
 from cocite.graph.name_files import match_names
 from cocite.graph.names import Names
@@ -176,7 +176,11 @@ def test_trees_layout_reports_too_many_members(make_graph: MakeGraph, tmp_path: 
         index.related_all(tmp_path / "all.csv")
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.fixture(scope="module")
+def intact(module_graph: MakeGraph) -> Index:
+    return cocite.build(module_graph([edge[:2] for edge in edges(1)]), measure="simrank", samples=5)
+
+
 @pytest.mark.parametrize(
     ("measure", "name"),
     [
@@ -192,26 +196,27 @@ def test_trees_layout_reports_too_many_members(make_graph: MakeGraph, tmp_path: 
     ],
 )
 def test_queries_never_return_nan_or_infinity(
-    make_graph: MakeGraph, tmp_path: Path, measure: str, name: str, value: float
+    make_graph: MakeGraph, tmp_path: Path, intact: Index, measure: str, name: str
 ) -> None:
     graph = make_graph(edges(1), weight_column="3")
     cocite.build(graph, tmp_path / "x", measure=measure, unweighted=measure != "ppr")
     (file,) = (f.name for f in (tmp_path / "x").iterdir() if f.name.split(".", 1)[-1] == name)
     array = np.array(cocite.open(tmp_path / "x").stored.store.array(file))
-    change_file(tmp_path / "x", file, np.full_like(array, value))
-    index = cocite.open(tmp_path / "x")
-    intact = cocite.build(graph.path, measure="simrank", unweighted=True)
     expected, options = intact.related("page 3"), {"idf": True} if measure == "cocitation" else {}
-    for query in (
-        lambda: index.related("page 3", **options),
-        lambda: [index.similarity("page 3", other) for other in NAMES],
-    ):
-        try:
-            numbers = [x for hit in query() for x in hit if isinstance(x, float)]
-        except Damaged:
-            continue
-        assert np.isfinite(numbers).all()
-    assert intact.related("page 3") == expected
+    queries: list[Callable[[Index], Iterable[Any]]] = [
+        lambda index: index.related("page 3", **options),
+        lambda index: [index.similarity("page 3", other) for other in NAMES[::3]],
+    ]
+    for value in (np.nan, np.inf, -np.inf):
+        change_file(tmp_path / "x", file, np.full_like(array, value))
+        index = cocite.open(tmp_path / "x")
+        for query in queries:
+            try:
+                numbers = [x for hit in query(index) for x in hit if isinstance(x, float)]
+            except Damaged:
+                continue
+            assert np.isfinite(numbers).all()
+        assert intact.related("page 3") == expected
 
 
 def test_refine_reports_invalid_diagonal(make_graph: MakeGraph, tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def check_close(estimated: np.ndarray, truth: np.ndarray, other: np.ndarray, sam
 @pytest.mark.parametrize("measure", ORACLES)
 def test_simrank_estimates_converge_on_small_graphs(make_graph: MakeGraph, measure: str) -> None:
     graph = make_graph(union(GRAPHS))
-    samples, length, decay = 8000, 7, 0.8
+    samples, length, decay = 5000, 7, 0.8
     options = {"samples": samples, "length": length, "seed": 1, "shard": 2000, "threads": 1}
     index = cocite.build(graph, measure=measure, **options)
     truths = {name: oracle(inlinks_of(graph), decay, length) for name, oracle in ORACLES.items()}
@@ -87,14 +87,14 @@ def test_direction_both_draws_independent_walks(make_graph: MakeGraph) -> None:
     The correlation of n independent pairs of values has a standard error of about 1 / sqrt(n).
     """
     graph = make_graph(GRAPHS["random"], undirected=True)
-    index = cocite.build(graph, direction="both", samples=2500, shard=500, measure="psimrank")
+    index = cocite.build(graph, direction="both", samples=1000, shard=500, measure="psimrank")
     values = []
     for reader in index.scorer.readers:
         assert isinstance(reader, TreeReader)
         times = reader.meeting_times(1, 2)
         values.append(np.where(times == 255, 0, 0.6 ** times.astype(float)))
     assert values[0].std() > 0.1
-    assert abs(np.corrcoef(values)[0, 1]) < 6 / np.sqrt(2500)
+    assert abs(np.corrcoef(values)[0, 1]) < 6 / np.sqrt(1000)
 
 
 @pytest.mark.statistical
@@ -134,17 +134,17 @@ def test_compact_simrank_estimates_converge(make_graph: MakeGraph) -> None:
 
 
 @pytest.mark.statistical
-@pytest.mark.parametrize("k", [1, 2, 5, 50])
-def test_simrank_common_neighbors_match_closed_forms(make_graph: MakeGraph, k: int) -> None:
-    """Two nodes with the same k in-neighbors, unrelated themselves: c/k and c."""
-    graph = make_graph([(f"w{i}", node) for i in range(k) for node in ("u", "v")])
-    samples, decay = 5000, 0.6
+def test_simrank_common_neighbors_match_closed_forms(make_graph: MakeGraph) -> None:
+    """Pairs of nodes with the same k in-neighbors, unrelated themselves: c/k and c."""
+    sizes, samples, decay = (1, 2, 5, 50), 3000, 0.6
+    graph = make_graph([(f"w{i} {k}", f"{x}{k}") for k in sizes for i in range(k) for x in "uv"])
     options = {"samples": samples, "length": 10, "shard": 1000, "threads": 1}
     simrank = cocite.build(graph, measure="simrank", **options)
     psimrank = cocite.build(graph, measure="psimrank", **options)
-    score = simrank.similarity("u", "v", decay=decay).score
-    assert abs(score - decay / k) <= (bernstein(decay / k, samples, decay, 4) if k > 1 else 1e-12)
-    assert psimrank.similarity("u", "v", decay=decay)[:2] == (decay, 0)
+    for k in sizes:
+        score, truth = simrank.similarity(f"u{k}", f"v{k}", decay=decay).score, decay / k
+        assert abs(score - truth) <= (bernstein(truth, samples, decay, 4) if k > 1 else 1e-12)
+        assert psimrank.similarity(f"u{k}", f"v{k}", decay=decay)[:2] == (decay, 0)
 
 
 IN_SHARES = st.sampled_from([0.0, 0.2, 0.5, 1.0])
@@ -170,7 +170,7 @@ def test_prank_estimates_converge(make_graph: MakeGraph, share: float) -> None:
     check_close(estimates(index, list(range(graph.nodes)), decay), truth, other, samples)
 
 
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(graphs(max_nodes=9), IN_SHARES, st.integers(1, 6), st.integers(0, 99))
 def test_prank_walks_match_oracle(
     make_graph: MakeGraph, graph: tuple[int, Edges], share: float, length: int, seed: int

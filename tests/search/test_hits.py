@@ -141,6 +141,7 @@ index.related("a")
 """
 
 
+@pytest.mark.process
 def test_hits_display_in_notebook() -> None:
     cell: dict[str, Any] = {"cell_type": "code", "metadata": {}, "source": NOTEBOOK, "outputs": []}
     cell |= {"execution_count": None, "id": "one"}

@@ -32,8 +32,10 @@ def build_both(label: Callable[[int], Any], tmp_path: Path, **options: Any) -> t
     return cocite.build(cocite.ingest(links), **options), cocite.build(text_graph, **options)
 
 
-@labels
-@pytest.mark.parametrize("measure", ["neighborhood", "psimrank"])
+@pytest.mark.parametrize(
+    ("label", "measure"),
+    [*((label, "psimrank") for label in LABELS.values()), (LABELS["mixed"], "neighborhood")],
+)
 def test_related_returns_original_names(
     label: Callable[[int], Any], measure: str, tmp_path: Path
 ) -> None:

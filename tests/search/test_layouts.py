@@ -39,7 +39,7 @@ def reader_of(index: Index) -> WalkReader:
     return reader
 
 
-@settings(max_examples=15)
+@settings(max_examples=12)
 @given(
     graphs(),
     st.sampled_from(WITH_WALKS),
@@ -72,7 +72,7 @@ def test_walk_reader_matches_brute_force(
                 assert reader.meeting_times(u, v)[sample] == times[u, v]
 
 
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(
     st.sampled_from([*TREES, ("simrank", "paths"), ("compact-simrank", "compact")]),
     st.integers(1, 15),
@@ -99,9 +99,9 @@ def test_meeting_reader_times_with_handles_long_trees(
             assert found[sample].tolist() == times[u, others].tolist()
 
 
-@settings(max_examples=12)
+@settings(max_examples=10)
 @given(
-    graphs(),
+    graphs(max_nodes=10),
     st.sampled_from(sorted(LAYOUTS)),
     st.fixed_dictionaries(
         {
@@ -132,7 +132,7 @@ def test_layouts_give_identical_scores(
             assert str(found) == str(pairs)
 
 
-@settings(max_examples=25)
+@settings(max_examples=12)
 @given(graphs(), st.integers(1, 12), st.integers(1, 15), st.floats(0.05, 0.95))
 def test_compact_layout_scores_match_sampled_functions(
     make_graph: MakeGraph, graph: tuple[int, Edges], samples: int, length: int, decay: float

@@ -9,10 +9,9 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.cli.main import main
 from cocite.measures import companion, snn
 from cocite.search.results import RelatedDocument
-from tests.conftest import MakeGraph
+from tests.conftest import MakeGraph, Shell
 
 
 @pytest.mark.parametrize("links", [0, 1, 10_000, 62_499, 62_500, 62_501, 3_128_710, 10**9])
@@ -23,11 +22,11 @@ def test_max_degree_default_follows_graph_size(links: int) -> None:
         assert str(least) in setting.text
 
 
-@pytest.fixture
-def star(make_graph: MakeGraph) -> Graph:
+@pytest.fixture(scope="module")
+def star(module_graph: MakeGraph) -> Graph:
     """1,200 pages link to the same two pages, and each to one of 40 others."""
     rows = [(f"p{i}", hub) for i in range(1200) for hub in ("hub", "other")]
-    return make_graph(rows + [(f"p{i}", f"q{i % 40}") for i in range(1200)])
+    return module_graph(rows + [(f"p{i}", f"q{i % 40}") for i in range(1200)])
 
 
 def facts(output: Path) -> dict[str, Any]:
@@ -36,29 +35,25 @@ def facts(output: Path) -> dict[str, Any]:
 
 
 def test_index_command_counts_pages_above_max_degree(
-    star: Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    star: Graph, tmp_path: Path, shell: Shell
 ) -> None:
-    command = ["index", str(star.path), "-o", str(tmp_path / "i"), "--format", "json"]
-    assert main(command) == 0
-    out, err = capsys.readouterr()
+    out, err = shell(["index", star.path, "-o", tmp_path / "i", "--format", "json"])
     assert "2 of the 1,242 pages have more than 1,000 links" in err
     document = json.loads(out)
     assert (document["max_degree"], document["excluded"]) == (1000, 2)
     answer = RelatedDocument.of(cocite.open(tmp_path / "i"), "p0", 5).to_json()
     assert (answer["settings"]["max_degree"], answer["excluded"]) == (1000, 2)
-    assert main(["index", str(star.path), "-o", str(tmp_path / "j"), "--max-degree", "1201"]) == 0
-    assert "pages have more than" not in capsys.readouterr().err
+    printed = shell(["index", star.path, "-o", tmp_path / "j", "--max-degree", "1201"])
+    assert "pages have more than" not in printed.err
     reopened = cocite.open(tmp_path / "j")
     assert "excluded" not in facts(tmp_path / "j")
     assert "excluded" not in RelatedDocument.of(reopened, "p0", 5).to_json()
     assert reopened.settings["max_degree"] == 1201
 
 
+@pytest.mark.long
 def test_max_degree_is_logged_by_build_but_not_evaluate(
-    star: Graph,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
-    capsys: pytest.CaptureFixture[str],
+    star: Graph, tmp_path: Path, caplog: pytest.LogCaptureFixture, shell: Shell
 ) -> None:
     caplog.set_level("INFO", "cocite")
     cocite.build(star)
@@ -66,8 +61,7 @@ def test_max_degree_is_logged_by_build_but_not_evaluate(
     labels = tmp_path / "labels.tsv"
     labels.write_text("".join(f"p{i}\tc{i % 2}\n" for i in range(60)))
     options = ["--labels", str(labels), "--queries", "5", "--set", "samples=5"]
-    assert main(["evaluate", str(star.path), *options]) == 0
-    assert "have more than" not in capsys.readouterr().err
+    assert "have more than" not in shell(["evaluate", star.path, *options]).err
 
 
 @pytest.mark.parametrize(("direction", "cut"), [("in", 0), ("out", 2), ("both", 2)])

@@ -43,13 +43,12 @@ EDGES = [(a, b) for a, b in np.random.default_rng(4).integers(0, 12, (40, 2)).to
 
 def pair_scores(index: Index, weight: Any) -> np.ndarray:
     """Scores of all pairs, each queried in one order only."""
-    names = list(index.nodes)
-    found = np.zeros((len(names), len(names)))
-    for u, v in itertools.combinations_with_replacement(range(len(names)), 2):
-        score = index.similarity(
-            names[u], names[v], meeting_weight=weight, interval="bernstein"
-        ).score
-        found[u, v] = found[v, u] = score
+    size = len(index.nodes)
+    pairs = list(itertools.combinations_with_replacement(range(size), 2))
+    scores = index.similarities(pairs, ids=True, meeting_weight=weight, interval="bernstein")
+    found = np.zeros((size, size))
+    for (u, v), score in zip(pairs, scores, strict=True):
+        found[u, v] = found[v, u] = score.score
     return found
 
 
@@ -94,7 +93,7 @@ def test_meeting_weight_intervals_allow_later_meetings(make_graph: MakeGraph) ->
     chains = [("root", "a1"), ("root", "b1")]
     chains += [(f"{c}{i}", f"{c}{i + 1}") for c in "ab" for i in range(1, 12)]
     graph = make_graph(chains)
-    index = cocite.build(graph, length=10, samples=400, measure="psimrank")
+    index = cocite.build(graph, length=10, samples=200, measure="psimrank")
     weights = ("0.9**t", 0.9**12), ("t<=15", 1.0), ("t==12", 1.0), ("1/t", 1 / 12)
     for weight, truth in weights:
         if weight == "t==12":
@@ -105,7 +104,7 @@ def test_meeting_weight_intervals_allow_later_meetings(make_graph: MakeGraph) ->
             found = index.similarity("a12", "b12", meeting_weight=weight, interval=bound)
             assert found.score == 0
             assert found.low <= truth <= found.high
-        refined = index.similarity("a12", "b12", meeting_weight=weight, target_error=0.01)
+        refined = index.similarity("a12", "b12", meeting_weight=weight, target_error=0.03)
         assert refined.low <= truth <= refined.high
     for bounded in ("t<=10", "hitting", [0.5] * 10):  # later meetings weigh 0: nothing is unknown
         found = index.similarity("a12", "b12", meeting_weight=bounded)

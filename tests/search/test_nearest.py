@@ -55,13 +55,13 @@ def reader_of(index: Index) -> NearestReader:
 @pytest.fixture
 def graph(make_graph: MakeGraph) -> Graph:
     rng = np.random.default_rng(3)
-    return make_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 300, (1500, 2)).tolist()])
+    return make_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 100, (500, 2)).tolist()])
 
 
 # -- the definition ------------------------------------------------------------------------
 
 
-@settings(max_examples=60)
+@settings(max_examples=25)
 @given(graphs(), DIRECTIONS, LIST_SIZES, MAX_DEGREES, FORMS, st.booleans())
 def test_snn_scores_match_dense_matrices(
     make_graph: MakeGraph,
@@ -91,7 +91,7 @@ def test_snn_scores_match_dense_matrices(
     assert_related_is_similarity_sorted(index, found, **options)
 
 
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(graphs(), DIRECTIONS, FORMS, st.booleans())
 def test_snn_why_shares_match_common_neighbors(
     make_graph: MakeGraph, drawn: tuple[int, Edges], direction: str, form: str, mutual: bool
@@ -115,7 +115,7 @@ def test_snn_why_shares_match_common_neighbors(
             assert reason.links == direction
 
 
-@settings(max_examples=25)
+@settings(max_examples=10)
 @given(graphs(), DIRECTIONS, st.data())
 def test_snn_ignores_self_loops(
     make_graph: MakeGraph, drawn: tuple[int, Edges], direction: str, data: st.DataObject

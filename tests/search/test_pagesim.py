@@ -330,17 +330,17 @@ def test_pagesim_isolated_node_keeps_own_score(graph: Graph, tmp_path: Path) -> 
 # -- builds --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("direction", ["in", "out"])
+@pytest.mark.parametrize("direction", ["in", pytest.param("out", marks=pytest.mark.long)])
 def test_pagesim_build_ignores_threads_and_memory(
     make_graph: MakeGraph, tmp_path: Path, direction: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With little memory, links are in scratch files, and features are transposed in blocks."""
     rng = np.random.default_rng(7)
-    graph = make_graph(rng.integers(0, 500, (9_000, 2)).tolist())
+    graph = make_graph(rng.integers(0, 300, (3_000, 2)).tolist())
     options: dict[str, Any] = {"threshold": 0, "direction": direction}
     build(graph, tmp_path / "a", threads=1, **options)
     expected = contents(tmp_path / "a")
-    assert len(expected[f"{direction}.features.nodes"]) > 0.95e6
+    assert len(expected[f"{direction}.features.nodes"]) > 0.33e6
     build(graph, tmp_path / "b", threads=3, **options)
     assert contents(tmp_path / "b") == expected
     monkeypatch.setattr("cocite.index.layouts.rows.pagesim._LEAST_LINKS", 1 << 16)

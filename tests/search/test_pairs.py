@@ -38,6 +38,11 @@ QUERIES: list[dict[str, Any]] = [
 TREES = ("trees", "packed", "paths", "both", "blend", "one sample")
 
 
+@pytest.fixture(scope="module")
+def links(module_graph: MakeGraph) -> Index:
+    return cocite.build(module_graph(EDGES), measure="cocitation")
+
+
 def single_scores(index: Index, **options: Any) -> list[str]:
     """Scores of all pairs by single queries, as text because nan != nan."""
     names = index.nodes.names(PAIRS.ravel())
@@ -179,11 +184,10 @@ def test_similarities_accept_tables_and_columns(make_graph: MakeGraph, tmp_path:
     ],
 )
 def test_similarities_reject_invalid_input(
-    make_graph: MakeGraph, given: Any, options: dict[str, Any], message: str
+    links: Index, given: Any, options: dict[str, Any], message: str
 ) -> None:
-    index = cocite.build(make_graph(EDGES), measure="cocitation")
     with pytest.raises(UsageError) as caught:
-        index.similarities(*given, **options)
+        links.similarities(*given, **options)
     assert message in str(caught.value)
     assert isinstance(caught.value, UnknownNode) == (message.startswith("no node"))
 

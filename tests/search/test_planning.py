@@ -19,10 +19,10 @@ from cocite.search.plan import PROMISES, Costs, parse_time, promises, standard_e
 from tests.conftest import MakeGraph, with_psimrank
 
 
-@pytest.fixture
-def graph(make_graph: MakeGraph) -> Graph:
+@pytest.fixture(scope="module")
+def graph(module_graph: MakeGraph) -> Graph:
     rng = np.random.default_rng(4)
-    return make_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 400, (2500, 2)).tolist()])
+    return module_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 400, (2500, 2)).tolist()])
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,9 @@ def rows_of(pairs: list[tuple[int, int]]) -> np.ndarray[Any, np.dtype[np.float64
     return found
 
 
-@pytest.fixture
-def graph(tmp_path: Path) -> Graph:
-    return cocite.ingest(make_links(), tmp_path / "g", bipartite=True)
+@pytest.fixture(scope="module")
+def graph(tmp_path_factory: pytest.TempPathFactory) -> Graph:
+    return cocite.ingest(make_links(), tmp_path_factory.mktemp("sides") / "g", bipartite=True)
 
 
 def scores(index: Index, node: object) -> dict[str, float]:

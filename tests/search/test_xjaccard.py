@@ -61,7 +61,7 @@ def sketched(winners: NDArray[np.int64], direction: str, seed: int, bits: int) -
     return found
 
 
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(
     graphs(),
     st.fixed_dictionaries(
@@ -120,7 +120,7 @@ def test_xjaccard_scores_match_brute_force_winners(
                 assert reader.common(u, v).tolist() == shared.tolist()
 
 
-N, SAMPLES, LENGTH = 24, 6000, 3
+N, LENGTH = 24, 3
 
 
 @pytest.fixture(scope="module")
@@ -169,7 +169,7 @@ def test_xjaccard_bits_estimates_are_unbiased(
 def test_xjaccard_intervals_are_nonnegative(make_graph: MakeGraph, edges: Edges, bits: int) -> None:
     index = build(make_graph(edges, range(N)), samples=10, bits=bits)
     for bound in ("betting", "bernstein", "hoeffding"):
-        for u in range(N):
+        for u in range(0, N, 4):
             for v in range(N):
                 found = index.similarity(u, v, interval=bound)
                 assert 0 <= found.low <= found.high <= 1

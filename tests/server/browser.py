@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from tests.server.conftest import Server, Start
 
-__all__ = ["CHROMIUM", "Open", "Visit", "browser", "chromium", "demo_server", "visit"]
+__all__ = ["CHROMIUM", "Open", "Visit", "browser", "chromium", "demo_server", "visit", "visits"]
 
 CHROMIUM = "/usr/bin/chromium"
 _ARGUMENTS = [
@@ -138,18 +139,24 @@ Open = Callable[..., Visit]
 
 
 @pytest.fixture
-def visit(browser: Browser, demo_server: Server) -> Iterator[Open]:
-    visits: list[tuple[Any, Visit]] = []
+def visits(browser: Browser) -> Iterator[Open]:
+    """Visit a server, by its address."""
+    found: list[tuple[Any, Visit]] = []
 
-    def open_visit(**options: Any) -> Visit:
+    def open_visit(base: str, **options: Any) -> Visit:
         context = browser.new_context(**options)
         context.set_default_timeout(60_000)
         scripts = options.get("java_script_enabled", True)
-        base = f"http://127.0.0.1:{demo_server.port}"
-        visits.append((context, Visit(context.new_page(), base, scripts)))
-        return visits[-1][1]
+        found.append((context, Visit(context.new_page(), base, scripts)))
+        return found[-1][1]
 
     yield open_visit
-    for context, opened in visits:
+    for context, opened in found:
         context.close()
         assert opened.violations == []
+
+
+@pytest.fixture
+def visit(visits: Open, demo_server: Server) -> Open:
+    """Visit the demo server."""
+    return partial(visits, f"http://127.0.0.1:{demo_server.port}")

@@ -26,9 +26,9 @@ from cocite.server.app import make_app
 from cocite.server.results import Config, Limits, Served
 from cocite.server.service import Service
 from tests.clock import LIMIT, wait_for
-from tests.server.browser import browser, demo_server, visit
+from tests.server.browser import browser, demo_server, visit, visits
 
-__all__ = ["Answer", "Server", "Start", "ask_app", "browser", "demo_server", "visit"]
+__all__ = ["Answer", "Server", "Start", "ask_app", "browser", "demo_server", "visit", "visits"]
 
 LINKS = [
     *((f"hub{i}", page) for i in range(12) for page in ("red", "blue", f"leaf{i}", "été & <b>")),

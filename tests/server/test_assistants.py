@@ -246,7 +246,6 @@ def http_address(index_path: Path) -> Iterator[str]:
 
 
 @pytest.mark.process
-@pytest.mark.chosen
 def test_mcp_answers_over_http(http_address: str, index: Index) -> None:
     assert http_address.startswith("http://127.0.0.1:")
     result = call(http_address, "why", a="red", b="blue")

@@ -125,7 +125,6 @@ def test_openapi_passes_schemathesis(server: Server, tmp_path: Path) -> None:
     command += ["--max-examples", "6", "--seed", "1", "--generation-database", "none"]
     command += ["--phases", "examples,coverage,fuzzing", "--no-color"]
     completed = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path)
-    assert completed.returncode == 0, "\n".join(
-        line[:300] for line in completed.stdout.splitlines()[-80:]
-    )
+    last = [line[:300] for line in completed.stdout.splitlines()[-80:]]
+    assert completed.returncode == 0, "\n".join(last)
     assert "Tested: 9" in completed.stdout

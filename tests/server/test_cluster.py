@@ -29,14 +29,9 @@ def served(
     with pytest.MonkeyPatch.context() as patch:
         cluster.rule(patch)
         patch.setattr(Cluster, "connect", lambda address: cluster)
-        graphs = (str(folder / "web.graph"),)
-        options: dict[str, Any] = {
-            "cluster": "here",
-            "shards": SHARDS,
-            "deadline": 300.0,
-            "graphs": graphs,
-        }
-        server = LocalServer(index, target_latency=30_000.0, **options)
+        options: dict[str, Any] = {"graphs": (str(folder / "web.graph"),), "deadline": 300.0}
+        options |= {"cluster": "here", "shards": SHARDS, "target_latency": 30_000.0}
+        server = LocalServer(index, **options)
         yield server.service, cluster, server
         server.service.close()
 

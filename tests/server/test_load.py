@@ -26,7 +26,7 @@ from cocite.server.service import Service
 from tests.clock import Clock
 from tests.server.conftest import Serving, ask_app
 
-CLIENTS, FLOOR = 24, 7
+CLIENTS, ROUNDS, FLOOR = 24, 20, 7
 PATH = "/v1/related?node=red&k=50"
 
 
@@ -49,18 +49,13 @@ def test_service_lowers_samples_then_refuses_then_recovers(
     folder: Path, clock: Clock, serving: Serving
 ) -> None:
     """The target of 1 ms is too short for many concurrent clients."""
-    options: dict[str, Any] = {
-        "target_latency": 1.0,
-        "min_samples": FLOOR,
-        "queue": 8,
-        "threads": 1,
-    }
+    options = {"target_latency": 1.0, "min_samples": FLOOR, "queue": 8, "threads": 1}
     server = serving(folder / "web.index", **options)
     server.service.cache.most = 0  # every answer is computed
     responses: list[SimpleNamespace] = []
 
     async def send_requests() -> None:
-        for _ in range(50):
+        for _ in range(ROUNDS):
             requests = (ask_app(server.app, PATH) for _ in range(CLIENTS))
             responses.extend(await asyncio.gather(*requests))
 

@@ -26,10 +26,8 @@ PLACES = """() => Object.fromEntries([...document.querySelectorAll("svg.map a")]
 @pytest.mark.parametrize("width", [390, 768, 1280, 1920])
 def test_map_labels_do_not_overlap(visit: Open, width: int) -> None:
     session = visit(viewport={"width": width, "height": 900})
-    for node in ("topic 0 page 0", "topic 3 page 3", "<b>", "topic 5 page 1"):
+    for node in ("topic 0 page 0", "topic 5 page 1"):
         page = session.goto(node=node, index="near")
-        if not page.locator("svg.map").count():
-            continue
         if width < 640:
             page.get_by_role("link", name="Map", exact=True).click()
         page.wait_for_selector("svg.map.live")

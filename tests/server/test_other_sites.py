@@ -34,7 +34,7 @@ def other_site(demo_server: Server) -> Iterator[tuple[str, Path]]:
 
 @pytest.mark.parametrize("levels", [0, 1, 2])
 def test_related_js_finds_lists_by_node_name(
-    visit: Open, other_site: tuple[str, Path], levels: int, monkeypatch: pytest.MonkeyPatch
+    visits: Open, other_site: tuple[str, Path], levels: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from cocite.search.batch import folder as folder_module
 
@@ -51,9 +51,7 @@ def test_related_js_finds_lists_by_node_name(
         for name in queries
     )
     (root / "page.html").write_text(f"<!doctype html><meta charset=utf-8>{tags}", "utf-8")
-    session = visit()
-    session.base = base
-    page = session.goto("/page.html")
+    page = visits(base).goto("/page.html")
     page.wait_for_function(f"() => document.querySelectorAll('nav').length === {len(queries) - 1}")
     lists = page.evaluate(
         "[...document.querySelectorAll('div')].map("
@@ -65,7 +63,7 @@ def test_related_js_finds_lists_by_node_name(
 
 
 def test_embed_shows_lists_on_other_sites(
-    visit: Open, demo_server: Server, other_site: tuple[str, Path]
+    visits: Open, demo_server: Server, other_site: tuple[str, Path]
 ) -> None:
     base, root = other_site
     server_url = f"http://127.0.0.1:{demo_server.port}"
@@ -74,9 +72,7 @@ def test_embed_shows_lists_on_other_sites(
         f'<script src="{server_url}/embed.js" data-k="3" data-link="https://w.example/{{}}"></script>'
         f'<iframe src="{server_url}/embed?node=topic+0+page+3&k=4"></iframe>'
     )
-    session = visit()
-    session.base = base
-    page = session.goto("/other.html")
+    page = visits(base).goto("/other.html")
     page.wait_for_selector("nav.cocite-related li:nth-child(3)")
     assert page.inner_text("nav h2") == "Related pages"
     for link in page.locator("nav a").all():
@@ -177,19 +173,19 @@ PATHS = {
 
 
 @pytest.mark.chosen
-def test_related_js_shows_lists_below_root(visit: Open, published: tuple[str, Path]) -> None:
+def test_related_js_shows_lists_below_root(visits: Open, published: tuple[str, Path]) -> None:
     base, top = published
-    check_lists(visit().page, f"{base}/docs%20v2/", cocite.open(top / "less.index"), PATHS)
+    check_lists(visits(base).page, f"{base}/docs%20v2/", cocite.open(top / "less.index"), PATHS)
 
 
 @pytest.mark.parametrize("options", [(), ("--directory-urls",)])
 def test_site_writes_working_links(
-    visit: Open, published: tuple[str, Path], options: tuple[str, ...]
+    visits: Open, published: tuple[str, Path], options: tuple[str, ...]
 ) -> None:
     """Links of ``cocite site`` work from pages in folders and to pages with odd names."""
     base, top = published
     assert main(["site", str(top / "docs v2"), "-k", "5", "--min-score", "0", *options]) == 0
-    page, seen = visit().page, set[str]()
+    page, seen = visits(base).page, set[str]()
     for path in PATHS:
         page.goto(f"{base}/docs%20v2/{path}")
         links = page.locator("nav.cocite-related[data-cocite-block] a")
@@ -205,7 +201,7 @@ def test_site_writes_working_links(
 
 
 def test_embed_links_to_pages_of_site(
-    visit: Open, published: tuple[str, Path], start: Start
+    visits: Open, published: tuple[str, Path], start: Start
 ) -> None:
     """The script with ``data-site``, and the frame of a server with ``--site``."""
     base, top = published
@@ -231,7 +227,7 @@ def test_embed_links_to_pages_of_site(
         (top / name).write_text(canonical + text.replace(tag, other), "utf-8")
     hits = cocite.open(index).related("guide/install.html", 5)
     expected = [site + quote(str(hit.node)) for hit in hits]
-    page = visit().page
+    page = visits(base).page
     page.goto(f"{base}/scripted.html")
     page.wait_for_selector("nav.cocite-related li")
     links = page.locator("nav.cocite-related a")
@@ -244,15 +240,13 @@ def test_embed_links_to_pages_of_site(
     page.wait_for_url(expected[0])
 
 
-def test_related_js_data_link_keeps_slash(
-    visit: Open, demo_server: Server, other_site: tuple[str, Path]
-) -> None:
-    base, root = other_site
+def test_related_js_data_link_keeps_slash(visits: Open, published: tuple[str, Path]) -> None:
+    base, root = published
     graph = cocite.ingest([("x", "a/b c"), ("x", "a"), ("y", "a/b c"), ("y", "a")])
     cocite.build(graph, root / "slash.index").related_all(root / "slash", 5, kind="site")
     tag = '<script src="/slash/related.js" data-node="a" data-link="/wiki/{}"></script>'
     (root / "slash.html").write_text(f"<!doctype html><body>{tag}")
-    page = visit().page
+    page = visits(base).page
     page.goto(f"{base}/slash.html")
     page.wait_for_selector("nav.cocite-related li")
     links = page.locator("nav.cocite-related a").evaluate_all("all => all.map(each => each.href)")

@@ -7,7 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from markupsafe import escape
 
@@ -135,6 +135,7 @@ def make_hits(scores: list[float]) -> list[Hit]:
     return [Hit(f"n{i}", s, 0.0, s, s) for i, s in enumerate(sorted(scores, reverse=True))]
 
 
+@settings(max_examples=40)
 @given(
     st.lists(
         st.tuples(st.floats(1e-9, 1.0), st.text("aMi中…", max_size=22), st.integers(0, 400)),

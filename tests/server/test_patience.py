@@ -6,6 +6,7 @@ import threading
 from itertools import chain
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import numpy as np
 import pytest
@@ -22,7 +23,7 @@ from tests.clock import LIMIT, Clock, wait_for
 from tests.server.conftest import Server, Serving, Start
 
 TIMEOUT = 0.5
-LONG_QUERY = {"node": "n0", "damping": 0.999, "tolerance": 1e-8}
+SLOW = {"damping": 0.999, "tolerance": 1e-8}
 """Hundreds of thousands of sweeps over all links, which take minutes."""
 
 
@@ -41,21 +42,14 @@ def server(tmp_path_factory: pytest.TempPathFactory, start: Start) -> Server:
 @pytest.mark.process
 def test_question_timeout_returns_503(server: Server) -> None:
     server.until(lambda: server.ask("related", node="n0").status == 200)  # kernels are compiled
-    pair = {name: value for name, value in LONG_QUERY.items() if name != "node"} | {
-        "a": "n0",
-        "b": "n1",
-    }
-    for verb, query in (("related", LONG_QUERY), ("similarity", pair)):
-        response = server.ask(verb, **query)
+    for verb, query in (("related", {"node": "n0"}), ("similarity", {"a": "n0", "b": "n1"})):
+        response = server.ask(verb, **query, **SLOW)
         assert response.status == 503
         assert response.headers["content-type"] == "application/problem+json"
         assert response.json["type"] == "/docs#took-too-long"
         assert "exceeded its time limit of 0.5 s" in response.json["detail"]
-        assert (
-            "cache-control" not in response.headers
-            or "no-store" in response.headers["cache-control"]
-        )
-    page = server.get("/?node=n0&damping=0.999&tolerance=1e-8")
+        assert "no-store" in response.headers.get("cache-control", "no-store")
+    page = server.get(f"/?{urlencode({'node': 'n0', **SLOW})}")
     assert (page.status, b"exceeded its time limit" in page.body) == (503, True)
 
 
@@ -68,7 +62,7 @@ def test_question_timeout_frees_threads_for_others(server: Server) -> None:
 
     def send_long() -> None:
         while not stop.is_set():
-            timed_out.append(server.ask("related", **LONG_QUERY).status)
+            timed_out.append(server.ask("related", node="n0", **SLOW).status)
 
     clients = [threading.Thread(target=send_long) for _ in range(2)]
     for client in clients:
@@ -91,13 +85,14 @@ def test_question_timeout_frees_threads_for_others(server: Server) -> None:
 @pytest.mark.process
 @pytest.mark.parametrize("media_type", ["application/json", "application/x-ndjson"])
 def test_batch_reports_timeout_per_query(server: Server, media_type: str) -> None:
-    body = {"nodes": ["n0", ["n1", "n2"]], "damping": 0.999, "tolerance": 1e-8}
+    body = {"nodes": ["n0", ["n1", "n2"]], **SLOW}
     response = server.post("/v1/batch", body, Accept=media_type)
     assert response.status == 200
     lines = response.json["answers"] if media_type.endswith("/json") else None
     one, two = lines or [json.loads(line) for line in response.body.splitlines()]
     assert (one["node"], two["nodes"]) == ("n0", ["n1", "n2"])
-    assert all("exceeded its time limit of 0.5 s" in each["error"]["detail"] for each in (one, two))
+    for each in (one, two):  # of the query; or of the batch, if a busy machine began it late
+        assert "the query exceeded its time limit" in each["error"]["detail"]
 
 
 def test_batch_stops_at_time_limit(folder: Path, serving: Serving) -> None:

@@ -111,34 +111,10 @@ def test_without_list_removes_only_inserted_list() -> None:
 
 PIECES = (
     *("<main>", "</main>", "<p>", "<div>", "</div>", "<article>", "</article>", "<b>", "</body>"),
-    *(
-        "<!--",
-        "-->",
-        "--!>",
-        "<!>",
-        "<?x>",
-        "<script>",
-        "</script>",
-        "<title>",
-        "</title>",
-        "< ",
-        "<",
-    ),
+    *("<!--", "-->", "--!>", "<!>", "<?x>", "<script>", "</script>", "<title>", "</title>"),
     *("<p a='", "'>", '<p b="', '">', "<p c=d>", "<p/ e = f/>", "<textarea>", "</textarea >", "é"),
-    *(
-        "<style>",
-        "</style>",
-        "<a href=x>",
-        "</a>",
-        "</",
-        ">",
-        "=",
-        "'",
-        '"',
-        "<x-y>",
-        "</html>",
-        "<",
-    ),
+    *("<style>", "</style>", "<a href=x>", "</a>", "<x-y>", "</html>"),
+    *("< ", "<", "</", ">", "=", "'", '"'),
 )
 
 

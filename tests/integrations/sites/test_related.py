@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -53,22 +54,26 @@ def test_related_pages_without_links_is_empty() -> None:
 def test_related_pages_cache_is_reused_until_input_changes(tmp_path: Path) -> None:
     cache = tmp_path / "cache" / "related-pages.json"
 
-    def queried(**options: object) -> bool:
+    def queried(**options: Any) -> bool:
         """Whether an index was queried and its answers written."""
         before = cache.stat().st_ino, cache.stat().st_mtime_ns
-        arguments = {"k": 3, "pages": links()} | options
-        pages, k = arguments.pop("pages"), arguments.pop("k")
-        found = related_pages(pages, k, folder=cache.parent, **arguments)  # type: ignore[arg-type]
-        assert found == related_pages(pages, k, **arguments)  # type: ignore[arg-type]
+        arguments = {"links": links(), "k": 3} | options
+        found = related_pages(folder=cache.parent, **arguments)
+        assert found == (related_pages(**arguments) if options else expected)
         return (cache.stat().st_ino, cache.stat().st_mtime_ns) != before
 
-    related_pages(links(), 3, folder=cache.parent)
+    expected = related_pages(links(), 3, folder=cache.parent)
     assert not queried()
-    assert not queried(pages=dict(reversed(links().items())))
-    assert queried(k=2)
-    assert queried(measure="cocitation")
-    assert queried(min_score=0.3)
-    assert queried(pages=links() | {"license": ["garden/page0"]})
+    assert not queried(links=dict(reversed(links().items())))
+    changed: dict[str, Any] = {}
+    for name, value in (
+        ("k", 2),
+        ("measure", "cocitation"),
+        ("min_score", 0.3),
+        ("links", links() | {"license": ["garden/page0"]}),
+    ):
+        changed[name] = value  # one by one, since the cache holds the last answers only
+        assert queried(**changed), name
     assert queried()
     content = cache.read_text()
     for damaged in ("", content[:-9], json.dumps({**json.loads(content), "related": 1}), "[]"):

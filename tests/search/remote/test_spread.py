@@ -21,6 +21,7 @@ from tests.sampled import KINDS as ALL_KINDS
 from tests.sampled import Built, built_once, near_graph
 
 SAMPLES, SHARD, SHARDS = 40, 15, 6
+MOST_SAMPLES = "cocite.search.refine.candidates.MOST_SAMPLES"
 KINDS = {name: kind for name, kind in ALL_KINDS.items() if name != "sketch"}
 KINDS["texts"] = {"measure": "blend:0.7*psimrank+0.3*neighborhood"}
 kinds = pytest.mark.parametrize("kind", KINDS)
@@ -90,7 +91,7 @@ def query_all(index: Index, names: list[str]) -> list[Any]:
 @kinds
 def test_remote_shards_equal_local_index(kind: str, built: Built) -> None:
     index = built(kind)
-    names = [index.nodes.name(i) for i in (0, 7, 21, 33, 50)]
+    names = [index.nodes.name(i) for i in (0, 21, 50)]
     assert query_all(open_remote(index), names) == query_all(index, names)
     single = open_remote(index, shards=1)
     assert query_all(single, names[:2]) == query_all(index, names[:2])
@@ -104,7 +105,7 @@ def test_remote_shards_equal_local_index(kind: str, built: Built) -> None:
 def test_remote_shards_missing_equal_smaller_index(kind: str, built: Built) -> None:
     """The last two shards are gone, so that the first samples are left."""
     index = built(kind)
-    names = [index.nodes.name(i) for i in (0, 7, 21, 33, 50)]
+    names = [index.nodes.name(i) for i in (0, 21, 50)]
     remaining = 4 * SAMPLES // SHARDS
     documents = query_all(open_remote(index, gone={4, 5}), names)
     expected_documents = query_all(index.with_samples(remaining), names)
@@ -117,8 +118,11 @@ def test_remote_shards_missing_equal_smaller_index(kind: str, built: Built) -> N
         assert actual == expected
 
 
-def test_remote_shards_missing_equal_lost_files(built: Built, tmp_path: Path) -> None:
+def test_remote_shards_missing_equal_lost_files(
+    built: Built, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A silent shard equals a missing file with the same samples."""
+    monkeypatch.setattr(MOST_SAMPLES, 64)
     index = built("trees")
     path = index.stored.store.path
     (lost_file,) = [name for name in copytree(path, tmp_path / "i").iterdir() if "15" in name.name]
@@ -164,13 +168,15 @@ def test_remote_shards_accept_query_settings(built: Built) -> None:
 
 
 @pytest.mark.parametrize("kind", ["trees", "minhash", "both"])
-def test_remote_shards_refine_equals_local_index(kind: str, built: Built) -> None:
+def test_remote_shards_refine_equals_local_index(
+    kind: str, built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(MOST_SAMPLES, 64)
     index = built(kind)
+    remote = open_remote(index)
     for name in ("n3", "n41"):
-        assert open_remote(index).related(name, 5, refine=True) == index.related(
-            name, 5, refine=True
-        )
-        score = open_remote(index).similarity(name, "n5", refine=True)
+        assert remote.related(name, 5, refine=True) == index.related(name, 5, refine=True)
+        score = remote.similarity(name, "n5", refine=True)
         assert score == index.similarity(name, "n5", refine=True)
 
 
