@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -28,63 +27,58 @@ def items_in_progress(folder: Path, node: str) -> set[int]:
     return begun - {int(path.name.split()[0]) for path in folder.glob("* done")}
 
 
-@pytest.fixture(scope="module")
-def nodes() -> Iterator[Cluster]:
-    """Four nodes, for all tests that kill some: a start takes longer than the tests."""
-    with Cluster.connect("local:4") as found:
-        yield found
+def test_in_order_repeats_items_of_killed_node(tmp_path: Path) -> None:
+    with Cluster.connect("local:3") as cluster:
+        with pytest.raises(UsageError, match="0 is the head"):
+            cluster.kill_node(0)
+        work = cluster.in_order(Recorded(tmp_path), range(6), threads=1, memory=MB)
+        (tmp_path / "0").touch()
+        found = [next(work)]
+        first = cluster.nodes()[1].id
+        interrupted = wait_for(lambda: items_in_progress(tmp_path, first))
+        cluster.kill_node(1)
+        (tmp_path / "all").touch()
+        found += work
+        assert found == list(range(1000, 1006))
+        done = [path.name.split() for path in tmp_path.iterdir() if path.name.endswith("done")]
+        assert sorted(int(number) for number, *_ in done) == list(range(6))
+        repeated = {int(number) for number, node, _ in done if node != first}
+        assert interrupted <= repeated  # lost items were done again
+        # Ray checks nodes periodically
+        wait_for(lambda: [node.alive for node in cluster.nodes()] == [True, False, True])
+
+        second = cluster.nodes()[2].id
+        (actor,) = cluster.actors(Counter, [(1,)], threads=1, memory=MB, restarts=0, nodes=[second])
+        assert cluster.get(actor.call("add", 1)) == 2
+        cluster.kill_node(2)
+        with pytest.raises(WorkerLost):
+            cluster.get(actor.call("add", 1), LIMIT)
 
 
-def test_in_order_repeats_items_of_killed_node(nodes: Cluster, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="0 is the head"):
-        nodes.kill_node(0)
-    work = nodes.in_order(Recorded(tmp_path), range(6), threads=1, memory=MB)
-    (tmp_path / "0").touch()
-    found = [next(work)]
-    first = nodes.nodes()[1].id
-    interrupted = wait_for(lambda: items_in_progress(tmp_path, first))
-    nodes.kill_node(1)
-    (tmp_path / "all").touch()
-    found += work
-    assert found == list(range(1000, 1006))
-    done = [path.name.split() for path in tmp_path.iterdir() if path.name.endswith("done")]
-    assert sorted(int(number) for number, *_ in done) == list(range(6))
-    repeated = {int(number) for number, node, _ in done if node != first}
-    assert interrupted <= repeated  # lost items were done again
-    # Ray checks nodes periodically
-    wait_for(lambda: [node.alive for node in nodes.nodes()] == [True, False, True, True])
-
-    second = nodes.nodes()[2].id
-    (actor,) = nodes.actors(Counter, [(1,)], threads=1, memory=MB, restarts=0, nodes=[second])
-    assert nodes.get(actor.call("add", 1)) == 2
-    nodes.kill_node(2)
-    with pytest.raises(WorkerLost):
-        nodes.get(actor.call("add", 1), LIMIT)
-
-
-def test_cluster_build_survives_killed_node(nodes: Cluster, tmp_path: Path) -> None:
+def test_cluster_build_survives_killed_node(tmp_path: Path) -> None:
     graph = cocite.generate_web(tmp_path / "web.graph", nodes=20_000, links=150_000, seed=3)
     options = BuildOptions.checked("psimrank", settings={"samples": 40})
     limits = Resources.checked(shard=2)
     with IndexBuild(graph, tmp_path / "here.index", options, limits) as work:
         work.run()
-    cluster_build = ClusterBuild(nodes, None, None)
-    killed: list[int] = []
+    with Cluster.connect("local:3") as cluster:
+        cluster_build = ClusterBuild(cluster, None, None)
+        killed: list[int] = []
 
-    def progress(done: int, total: int) -> None:
-        if done >= 8 and not killed:
-            nodes.kill_node(3)
-            killed.append(done)
+        def progress(done: int, total: int) -> None:
+            if done >= 8 and not killed:
+                cluster.kill_node(2)
+                killed.append(done)
 
-    node_limits = of_nodes(cluster_build, limits, None, None)
-    with IndexBuild(
-        graph, tmp_path / "there.index", options, node_limits, spread=cluster_build
-    ) as work:
-        work.run(progress)
-    assert killed
-    assert killed[0] < 40
-    wait_for(lambda: not nodes.nodes()[3].alive)  # a small build may end before
-    assert nodes.nodes()[0].alive
+        node_limits = of_nodes(cluster_build, limits, None, None)
+        with IndexBuild(
+            graph, tmp_path / "there.index", options, node_limits, spread=cluster_build
+        ) as work:
+            work.run(progress)
+        assert killed
+        assert killed[0] < 40
+        wait_for(lambda: not cluster.nodes()[2].alive)  # a small build may end before
+        assert [node.alive for node in cluster.nodes()] == [True, True, False]
     assert files(tmp_path / "there.index") == files(tmp_path / "here.index")
 
 
