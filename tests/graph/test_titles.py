@@ -143,7 +143,7 @@ def test_titles_skip_bad_rows_on_request(tmp_path: Path) -> None:
     assert graph.store.facts["titles"]["sources"][0]["bad_rows"] == {"columns": 1}
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(
     st.dictionaries(
         st.integers(0, 400),
