@@ -17,7 +17,7 @@ from cocite.graph.graph import LEAST, Hub, hubs_in_words, hubs_of
 from cocite.graph.name_files import IntegerNames
 from cocite.io import tables
 from tests.conftest import MakeGraph, Shell
-from tests.io.plain import TURNS, assert_stored, links, nothing_left, numbered, read, read_parquet
+from tests.io.plain import TURNS, assert_stored, links, nothing_left, read, read_parquet
 from tests.stored import can_store, store
 
 PLAIN = {"delimiter": "tab", "header": "no"}
@@ -87,21 +87,6 @@ def test_text_nodes_file_makes_names_text(tmp_path: Path) -> None:
     (tmp_path / "more.tsv").write_text("x\n")
     graph = read(tmp_path, "10\t9\n", nodes=tmp_path / "more.tsv", **PLAIN)
     assert list(graph.names) == ["10", "9", "x"]
-
-
-def test_url_names_are_ordered_by_site(make_graph: MakeGraph) -> None:
-    expected = [
-        "http://com/",
-        "http://a.com",
-        "https://me@a.com",
-        "http://A.com/x",
-        "http://www.a.com/",
-        "http://a.com:80/",
-        "http://b.com/",
-        "http://a.org/",
-    ]
-    graph = make_graph([], nodes=sorted(expected))
-    assert list(graph.names) == numbered(expected) == expected
 
 
 def test_info_counts_duplicates_and_self_loops(make_graph: MakeGraph) -> None:

@@ -335,7 +335,7 @@ def test_commands_show_and_verify_weights(tmp_path: Path, shell: Shell) -> None:
 
 @pytest.mark.parametrize(
     ("suffix", "weight"),
-    [("gml", "strong"), ("json", ""), ("graphml", "strong"), ("graphml", ""), ("jsonl", "strong")],
+    [("graphml", "strong"), ("graphml", ""), ("jsonl", "strong"), ("jsonl", "")],
 )
 def test_invalid_weight_error_names_link(tmp_path: Path, suffix: str, weight: str) -> None:
     """The error gives file, line, link and weight, and no advice about delimiters."""
@@ -346,7 +346,7 @@ def test_invalid_weight_error_names_link(tmp_path: Path, suffix: str, weight: st
     message = str(error.value)
     reason = "the weight of a link, 'w', is missing, or is not a number from"
     assert re.match(rf"{re.escape(str(file))}:\d+: {reason}", message)
-    assert re.search(rf"'(c|3)\\t(a|1)\\t{weight}'", message)
+    assert f"'c\\ta\\t{weight}'" in message
     assert "--bad-rows few" in message
     assert "If weights have another name: --weight-column NAME" in message
     assert "--delimiter" not in message
@@ -359,20 +359,9 @@ def test_invalid_weight_error_names_link(tmp_path: Path, suffix: str, weight: st
 
 def formatted_links(suffix: str, links: list[tuple[str, str, str]]) -> str:
     """Links in a format; empty weights are omitted."""
-    if suffix in ("json", "jsonl"):
+    if suffix == "jsonl":
         rows = [{"source": a, "target": b} | ({"w": w} if w else {}) for a, b, w in links]
-        if suffix == "jsonl":
-            return "".join(json.dumps(row) + "\n" for row in rows)
-        node_list = [{"id": name} for name in "abc"]
-        return json.dumps({"directed": True, "nodes": node_list, "links": rows}, indent=1)
-    ids = {name: str(i) for i, name in enumerate("abc", 1)}
-    if suffix == "gml":
-        nodes = "".join(f'node [ id {ids[n]} label "{n}" ]\n' for n in "abc")
-        edges = "".join(
-            f"edge [ source {ids[a]} target {ids[b]}" + (f' w "{w}"' if w else "") + " ]\n"
-            for a, b, w in links
-        )
-        return f"graph [\ndirected 1\n{nodes}{edges}]\n"
+        return "".join(json.dumps(row) + "\n" for row in rows)
     data = '<data key="k">{}</data>'
     edges = "".join(
         f'<edge source="{a}" target="{b}">{data.format(w) if w else ""}</edge>\n'

@@ -198,6 +198,10 @@ def test_delimiter_refuses_ambiguous_blanks_and_arrows(
 @pytest.mark.parametrize(
     ("content", "options", "expected"),
     [
+        ("from,to,page\n1,2,a\n", {}, [("1", "2")]),
+        ("from,to,page\n1,2,a\n", {"columns": (2, 3)}, [("2", "a")]),
+        ("from,to,page\n1,2,a\n", {"columns": ("3", "1")}, [("a", "1")]),
+        ("from,to,page\n1,2,a\n", {"columns": ("Page", "TO")}, [("a", "2")]),
         ("1 2 0.5\n2 3 0.5\n", {"columns": (1, 2)}, [("1", "2"), ("2", "3")]),
         ("1 2 0.5\n2 3 0.5\n", {"weight_column": 3}, [("1", "2"), ("2", "3")]),
         ("1 2 0.5\n2 3 0.5\n", {"delimiter": "space"}, [("1", "2"), ("2", "3")]),

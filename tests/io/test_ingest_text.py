@@ -56,28 +56,6 @@ def test_text_dialects_give_equal_links(
 
 
 @pytest.mark.parametrize(
-    ("columns", "expected"),
-    [
-        ((), [("1", "2")]),
-        ((2, 3), [("2", "a")]),
-        (("3", "1"), [("a", "1")]),
-        (("Page", "TO"), [("a", "2")]),
-    ],
-)
-def test_columns_are_chosen_by_title_or_number(
-    tmp_path: Path, columns: tuple[str | int, ...], expected: list[tuple[str, str]]
-) -> None:
-    assert cleaned(tmp_path, "from,to,page\n1,2,a\n", columns=columns)[0] == expected
-
-
-def test_header_is_guessed_above_integers(tmp_path: Path) -> None:
-    assert cleaned(tmp_path, "x,y\n1,2\n")[0] == [("1", "2")]
-    for titles in ("x,y", "from,to"):
-        rows, _ = cleaned(tmp_path, f"{titles}\n1,2\n", header="no")
-        assert rows == [tuple(titles.split(",")), ("1", "2")]
-
-
-@pytest.mark.parametrize(
     ("content", "expected"),
     [
         ('"a,b","c"\n', [("a,b", "c")]),

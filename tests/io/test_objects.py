@@ -294,11 +294,6 @@ NOT_LINKS: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         InputError,
         "row 1 .*source is missing",
     ),
-    "missing text": (
-        lambda: polars.DataFrame({"a": ["x", "y"], "b": [None, "y"]}),
-        InputError,
-        "row 0 .*target is missing",
-    ),
     "nan": (lambda: [("a", math.nan)], InputError, "target is missing"),
     "empty": (lambda: [("", "b")], InputError, "source is empty"),
     "control": (lambda: [("a", "b\n")], InputError, "target has a control character"),
