@@ -1,6 +1,5 @@
 """Bipartite tables as graphs: the nodes of each side, their names, and their links."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +13,14 @@ import cocite
 from cocite import Graph
 from cocite.errors import Damaged, InputError, UsageError
 from cocite.io.readers.dialect import ends_of
-from cocite.storage import Manifest, Store
 from tests.io.plain import content_of, links
+from tests.storage.enemy import change_facts
 
 PLAIN: dict[str, Any] = {"delimiter": "tab", "header": "no"}
 KINDS = st.sampled_from(["{}", "a{}", "user:{}", "http://h{0}.org/x", "z{}"])
 
 
-@settings(max_examples=12, phases=[Phase.generate])
+@settings(max_examples=10, phases=[Phase.generate])
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=30),
     left=KINDS,
@@ -134,6 +133,12 @@ def test_bipartite_refuses_undirected_links_or_declared_nodes(tmp_path: Path) ->
     assert not (tmp_path / "g").exists()
 
 
+@pytest.fixture(scope="module")
+def sided(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("sided")
+    return cocite.ingest([("ann", "dune")], folder / "g", bipartite=True).path
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
@@ -148,11 +153,10 @@ def test_bipartite_refuses_undirected_links_or_declared_nodes(tmp_path: Path) ->
         ("more", 1),
     ],
 )
-def test_graph_reports_damaged_sides(tmp_path: Path, name: str, value: object) -> None:
-    path = cocite.ingest([("ann", "dune")], tmp_path / "g", bipartite=True).path
-    manifest = Store.open(path, "graph").manifest
-    facts = json.loads(json.dumps(manifest.facts))
-    facts["sides"][name] = value
-    Manifest("graph", facts, manifest.files).write(path)
+def test_graph_reports_damaged_sides(sided: Path, name: str, value: object) -> None:
+    sides = {"titles": ["user", "item"], "mark": "user:", "left": 1, "right": 1}
+    change_facts(sided, "sides", to=sides)
+    assert Graph.open(sided).sides is not None
+    change_facts(sided, "sides", to=sides | {name: value})
     with pytest.raises(Damaged, match="sides"):
-        Graph.open(path)
+        Graph.open(sided)

@@ -20,7 +20,7 @@ KINDS = st.sampled_from(["{}", "{0}7", "p{}", "http://h{0}.org/x", "http://a.org
 LINKS = [("hub", "a"), ("hub", "b"), ("a", "b"), ("hub", "a"), ("c", "hub"), ("hub", "hub")]
 
 
-@settings(max_examples=12, phases=[Phase.generate])
+@settings(max_examples=10, phases=[Phase.generate])
 @given(
     pairs=st.lists(st.tuples(st.integers(0, 8), st.integers(0, 8)), min_size=1, max_size=30),
     kind=KINDS,

@@ -1,5 +1,6 @@
 """Plain, slow references for the stored graph, and helpers that read it, without our kernels."""
 
+import io
 import re
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -11,7 +12,10 @@ import pytest
 
 import cocite
 from cocite import Graph
-from cocite.io.readers import sources
+from cocite.io.readers import ReadOptions, Source, sources
+from cocite.io.readers.contract import no_progress
+from cocite.io.readers.text import TextInput, clean_text
+from cocite.options.ingest import IngestOptions
 
 zstd = sources.zstd()
 """Python's module, or its backport."""
@@ -91,6 +95,20 @@ def read(tmp_path: Path, content: bytes | str, file: str = "links.tsv", **option
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     output = tmp_path / "out.graph"
     return cocite.ingest(path, output, overwrite=True, **options)
+
+
+def cleaned(
+    tmp_path: Path, content: bytes | str, file: str = "links.tsv", **options: object
+) -> tuple[list[tuple[str, ...]], TextInput]:
+    """The rows of links in a text, and the report on it: what :func:`read` would store, in a
+    fiftieth of the time.
+    """
+    path, out = tmp_path / file, io.BytesIO()
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    chosen = ReadOptions.checked(IngestOptions(**options))
+    found = clean_text(Source(path), 2, chosen, out, no_progress)
+    rows = out.getvalue().decode().split("\n")[:-1]
+    return [tuple(row.split("\t")) for row in rows], found
 
 
 def refused(

@@ -276,7 +276,7 @@ def test_database_target_reports_bad_address(tmp_path: Path) -> None:
 def index(tmp_path_factory: pytest.TempPathFactory) -> cocite.Index:
     folder = tmp_path_factory.mktemp("databases")
     rng = np.random.default_rng(3)
-    links = [(f"page {a}", f"it's {b}") for a, b in rng.integers(0, 60, (400, 2)).tolist()]
+    links = [(f"page {a}", f"it's {b}") for a, b in rng.integers(0, 30, (150, 2)).tolist()]
     graph = cocite.ingest(links, folder / "g")
     return cocite.build(graph, folder / "i", samples=9, seed=5, measure="psimrank")
 
@@ -289,7 +289,7 @@ def test_related_all_to_database_matches_related(index: cocite.Index, address: s
         for rank, hit in enumerate(index.related(node, 3), 1)
     ]
     assert execute(address, "SELECT * FROM related") == expected
-    assert report.rows == len(expected) > 100
+    assert report.rows == len(expected) > 50
     assert report.bytes is not None
     with pytest.raises(OutputExists):
         index.related_all(to=f"{address}#related", k=3)
@@ -320,7 +320,7 @@ def test_related_all_to_database_resumes(
     assert PASSWORD not in str(unfinished)
     report = index.related_all(to=f"{address}#related", k=3)
     assert report.nodes == 0
-    assert len(queried) > 50
+    assert len(queried) > 25
     whole = execute(address, "SELECT * FROM whole")
     assert execute(address, "SELECT * FROM related") == whole
     assert not list(folder.glob("*.building"))
@@ -343,6 +343,8 @@ def test_to_option_works_in_every_command(
         assert main([*command, "--to", f"{address}#{table}"]) == 1
         assert f"#{table} exists. Choose another table" in capsys.readouterr().err
         count = len(execute(address, f"SELECT * FROM {table}"))
+        if table == "hubs":  # as ranks
+            continue
         assert main([*command, "--to", f"{address}#{table}", "--append"]) == 0
         assert len(execute(address, f"SELECT * FROM {table}")) == 2 * count
         assert main([*command, "--to", f"{address}#{table}", "--overwrite"]) == 0

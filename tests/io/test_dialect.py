@@ -7,7 +7,7 @@ import pytest
 
 import cocite
 from cocite.errors import InputError, MalformedRow, UnrecognizedInput, UsageError
-from tests.io.plain import links, read, refused, source_of, weights_of
+from tests.io.plain import cleaned, links, read, refused, source_of, weights_of
 
 PAGES = "".join(f"page{i}.html,http://a.org/{i + 1}\n" for i in range(5))
 PEOPLE = "Ann,Bob\nBob,Cy\nCy,Dan\n"
@@ -28,16 +28,14 @@ PEOPLE = "Ann,Bob\nBob,Cy\nCy,Dan\n"
     ],
 )
 def test_header_is_detected(tmp_path: Path, content: str, first: tuple[str, str]) -> None:
-    graph = read(tmp_path, content, "links.csv")
-    source = source_of(graph)
-    assert source["header"]
-    assert not {*first} & {*graph.names}
-    assert (
-        f"a header ({first[0]!r}, {first[1]!r}; if these are a link: --header no)"
-        in (source["read_as"])
-    )
-    assert graph.info().rows == content.count("\n") - 1
-    assert read(tmp_path, content, "links.csv", header="no").info().rows == content.count("\n")
+    rows, found = cleaned(tmp_path, content, "links.csv")
+    assert found.header
+    assert first not in rows
+    link = f"({first[0]!r}, {first[1]!r}; if these are a link: --header no)"
+    assert f"a header {link}" in found.describe()
+    assert len(rows) == content.count("\n") - 1
+    rows, _ = cleaned(tmp_path, content, "links.csv", header="no")
+    assert len(rows) == content.count("\n")
 
 
 @pytest.mark.parametrize(
@@ -53,9 +51,9 @@ def test_header_is_detected(tmp_path: Path, content: str, first: tuple[str, str]
     ],
 )
 def test_header_detection_keeps_first_link(tmp_path: Path, content: str) -> None:
-    graph = read(tmp_path, content, "links.csv")
-    assert not source_of(graph)["header"]
-    assert graph.info().rows == content.count("\n")
+    rows, found = cleaned(tmp_path, content, "links.csv")
+    assert not found.header
+    assert len(rows) == content.count("\n")
 
 
 @pytest.mark.parametrize(
@@ -83,19 +81,17 @@ def test_columns_are_chosen_by_header_names(
     """Once, the first two were always taken, even an index column of pandas."""
     rows = [row.format(i=i) for i in range(4)]
     expected = [(f"a{i}", f"b{i}") for i in range(4)]
+    content = "\n".join([titles, *rows])
     for header in ("auto", "yes"):
-        graph = read(tmp_path, "\n".join([titles, *rows]), "links.csv", header=header)
-        assert links(graph) == expected
-        (source,) = graph.store.facts["sources"]
-        assert (
-            f" columns, with links from column {link.replace(' and ', ' to column ')}"
-            in source["read_as"]
-        )
+        read_rows, found = cleaned(tmp_path, content, "links.csv", header=header)
+        assert read_rows == expected
+        columns = f" columns, with links from column {link.replace(' and ', ' to column ')}"
+        assert columns in found.describe()
         hint = " (to choose others: --columns SOURCE,TARGET)"
-        assert (hint in source["read_as"]) == (header == "auto")
-    columns = ",".join(reversed(link.split(" and ")))
-    graph = read(tmp_path, "\n".join([titles, *rows]), "links.csv", columns=columns, header="yes")
-    assert links(graph) == [(b, a) for a, b in expected]
+        assert (hint in found.describe()) == (header == "auto")
+    chosen = ",".join(reversed(link.split(" and ")))
+    swapped, _ = cleaned(tmp_path, content, "links.csv", columns=chosen, header="yes")
+    assert swapped == [(b, a) for a, b in expected]
 
 
 @pytest.mark.parametrize(
@@ -109,13 +105,13 @@ def test_columns_are_chosen_by_header_names(
     ],
 )
 def test_columns_default_to_first_two(tmp_path: Path, content: str) -> None:
-    graph = read(tmp_path, content, "links.csv")
-    assert source_of(graph)["taken"] == [0, 1]
+    assert cleaned(tmp_path, content, "links.csv")[1].taken == (0, 1)
 
 
 def test_header_no_ignores_column_titles(tmp_path: Path) -> None:
     content = "1,source,target\n2,a,b\n"
-    assert links(read(tmp_path, content, "links.csv", header="no")) == [("2", "a"), ("1", "source")]
+    rows, _ = cleaned(tmp_path, content, "links.csv", header="no")
+    assert rows == [("1", "source"), ("2", "a")]
 
 
 def test_weight_column_excludes_source_and_target(tmp_path: Path) -> None:
@@ -143,28 +139,29 @@ def test_parquet_columns_are_found_by_name(tmp_path: Path) -> None:
 def test_header_that_is_also_node_is_refused(tmp_path: Path) -> None:
     """Even if the node occurs only after the sampled rows."""
     content = "parent\tchild\n" + "a\tb\n" * 300
-    assert read(tmp_path, content).info().rows == 300
+    assert cleaned(tmp_path, content)[1].rows == 300
     error = refused(tmp_path, UnrecognizedInput, content + "b\tchild\n")
     assert str(error) == (
         f"{tmp_path / 'links.tsv'}: the first row, 'parent' and 'child', seems to be a header, but "
         "'child' is also a node in other rows. Choose --header yes (header='yes') or --header no "
         "(header='no')"
     )
-    assert read(tmp_path, content + "b\tchild\n", header="yes").info().rows == 301
-    assert read(tmp_path, content + "b\tchild\n", header="no").info().rows == 302
+    assert cleaned(tmp_path, content + "b\tchild\n", header="yes")[1].rows == 301
+    assert cleaned(tmp_path, content + "b\tchild\n", header="no")[1].rows == 302
 
 
 @pytest.mark.parametrize("weight", ["x", "high", "1;5", "nan", "-"])
 def test_header_is_not_guessed_from_bad_weight(tmp_path: Path, weight: str) -> None:
     """Once, the row was taken for a header, and its link was lost."""
     content = f"a\tb\t{weight}\nc\td\t1\ne\tf\t2\n"
-    error = refused(tmp_path, MalformedRow, content, weight_column=3)
-    assert error.line == 1
-    assert "a weight that is not a number" in str(error)
-    assert "If it names the columns: --header yes. Fix the row, or pass --bad-rows" in str(error)
-    assert read(tmp_path, content, weight_column=3, header="yes").edges == 2
+    with pytest.raises(MalformedRow, match="a weight that is not a number") as caught:
+        cleaned(tmp_path, content, weight_column=3)
+    assert caught.value.line == 1
+    advice = "If it names the columns: --header yes. Fix the row, or pass --bad-rows"
+    assert advice in str(caught.value)
+    assert cleaned(tmp_path, content, weight_column=3, header="yes")[1].rows == 2
     titles = f"a\tb\tWeight\n{content.split(chr(10), 1)[1]}"
-    assert read(tmp_path, titles, weight_column=3).edges == 2
+    assert cleaned(tmp_path, titles, weight_column=3)[1].rows == 2
 
 
 @pytest.mark.parametrize(
@@ -193,13 +190,18 @@ def test_header_is_not_guessed_from_bad_weight(tmp_path: Path, weight: str) -> N
 def test_delimiter_refuses_ambiguous_blanks_and_arrows(
     tmp_path: Path, content: str, message: str
 ) -> None:
-    error = refused(tmp_path, UnrecognizedInput, content)
-    assert message in str(error)
+    with pytest.raises(UnrecognizedInput) as caught:
+        cleaned(tmp_path, content)
+    assert message in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("content", "options", "expected"),
     [
+        ("from,to,page\n1,2,a\n", {}, [("1", "2")]),
+        ("from,to,page\n1,2,a\n", {"columns": (2, 3)}, [("2", "a")]),
+        ("from,to,page\n1,2,a\n", {"columns": ("3", "1")}, [("a", "1")]),
+        ("from,to,page\n1,2,a\n", {"columns": ("Page", "TO")}, [("a", "2")]),
         ("1 2 0.5\n2 3 0.5\n", {"columns": (1, 2)}, [("1", "2"), ("2", "3")]),
         ("1 2 0.5\n2 3 0.5\n", {"weight_column": 3}, [("1", "2"), ("2", "3")]),
         ("1 2 0.5\n2 3 0.5\n", {"delimiter": "space"}, [("1", "2"), ("2", "3")]),
@@ -213,7 +215,8 @@ def test_delimiter_refuses_ambiguous_blanks_and_arrows(
 def test_ingest_options_override_guesses(
     tmp_path: Path, content: str, options: dict[str, Any], expected: list[tuple[str, str]]
 ) -> None:
-    assert links(read(tmp_path, content, **options)) == expected
+    rows, _ = cleaned(tmp_path, content, **options)
+    assert [row[:2] for row in rows] == expected
 
 
 def test_bad_rows_advice_depends_on_share(tmp_path: Path) -> None:

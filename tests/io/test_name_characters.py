@@ -131,8 +131,15 @@ def expected_links(family: str) -> set[tuple[str, str]]:
     return set(GOOD)
 
 
-@pytest.mark.parametrize("char", BAD_CHARACTERS, ids=ascii)
-@pytest.mark.parametrize("family", ALL_FAMILIES)
+@pytest.mark.parametrize(
+    ("family", "char"),
+    [
+        (family, char)
+        for i, family in enumerate(ALL_FAMILIES)
+        for char in ([*BAD_CHARACTERS] if family == "text" else [*BAD_CHARACTERS][i % 2 :: 2])
+    ],
+    ids=ascii,
+)
 def test_ingest_rejects_or_skips_control_characters(tmp_path: Path, family: str, char: str) -> None:
     options, output = ingest_options(tmp_path, family, f"x{char}y"), tmp_path / "out.graph"
     message = BAD_CHARACTERS[char].split(",")[-1] if family == "mediawiki" else BAD_CHARACTERS[char]
@@ -168,8 +175,8 @@ def test_common_crawl_rejects_control_characters(tmp_path: Path) -> None:
             cocite.ingest(edges, tmp_path / "g", input_format="common-crawl", bad_rows=bad_rows)
 
 
-@pytest.mark.parametrize("char", BAD_CHARACTERS, ids=ascii)
-def test_parquet_reader_rejects_control_characters_in_any_file(tmp_path: Path, char: str) -> None:
+def test_parquet_reader_rejects_control_characters_in_any_file(tmp_path: Path) -> None:
+    char = "\x80"
     for number in range(4):
         parquet([*GOOD, *([("a", f"x{char}")] * (number == 2))])(tmp_path / f"{number}.parquet")
     files = sorted(tmp_path.glob("*.parquet"))
@@ -193,7 +200,6 @@ def test_titles_and_labels_drop_control_characters(tmp_path: Path) -> None:
 
 # -- blanks around names ---------------------------------------------------------------------
 
-BLANKS = ["c ", " c", "  c  "]
 FIELDS = {"text", "adjacency"}
 """Formats that allow blanks around fields."""
 NAMED = [
@@ -202,8 +208,10 @@ NAMED = [
 MERGED = "1 name differed from other names only in leading or trailing blanks"
 
 
-@pytest.mark.parametrize("blanks", BLANKS)
-@pytest.mark.parametrize("family", NAMED)
+@pytest.mark.parametrize(
+    ("family", "blanks"),
+    [*((family, "  c  ") for family in NAMED), ("pairs", "c "), ("pairs", " c")],
+)
 def test_ingest_strips_blanks_around_names(
     tmp_path: Path, family: str, blanks: str, caplog: pytest.LogCaptureFixture
 ) -> None:

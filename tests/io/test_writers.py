@@ -86,7 +86,7 @@ TYPES = {"node": "VARCHAR", "rank": "INTEGER", "big": "BIGINT", "score": "DOUBLE
 NAMES = ["a", "tab\tand\nline", 'quo"te, comma', "é 漢", "", None, "\x00\x01 control"]
 
 
-def pieces(rows: int = 50_000) -> list[dict[str, Any]]:
+def pieces(rows: int = 20_000) -> list[dict[str, Any]]:
     """Two pieces with missing values; the second has more rows than a batch."""
     rng = np.random.default_rng(4)
     found = []

@@ -85,11 +85,12 @@ def test_staging_writes_manifest_last(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_ingest_fault_leaves_old_or_new_graph(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, old: bool
 ) -> None:
-    (tmp_path / "old.tsv").write_text("a\tb\n")
-    (tmp_path / "new.tsv").write_text("http://a/\td\nd\te\n")
-    output = tmp_path / "g"
+    """A new graph of integers, or text names in place of an old graph: either way of storing."""
     before = [("a", "b")] if old else None
-    after = [("http://a/", "d"), ("d", "e")]
+    after = [("http://a/", "d"), ("d", "e")] if old else [("9", "7"), ("7", "11")]
+    (tmp_path / "old.tsv").write_text("a\tb\n")
+    (tmp_path / "new.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in after))
+    output = tmp_path / "g"
     real = getattr(disk, call)
     if old:
         cocite.ingest(tmp_path / "old.tsv", output)

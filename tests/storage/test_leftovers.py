@@ -27,9 +27,9 @@ KILLS = {name: index for index, name in enumerate(OPERATIONS)}
 @pytest.mark.torture
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_operations_survive_kill_at_any_point(tmp_path: Path, name: str) -> None:
-    """Every 29th point, each from a different one; ``python -m tests.torture`` does all."""
+    """Every 59th point, each from a different one; ``python -m tests.torture`` does all."""
     operation = prepared(OPERATIONS[name], tmp_path)
-    row = kill_at_points(operation, tmp_path / "killed", 29, 1 + 3 * KILLS[name] % 11)
+    row = kill_at_points(operation, tmp_path / "killed", 59, 1 + 3 * KILLS[name] % 11)
     assert row.injected >= 1
     assert row.lost == []
 
