@@ -66,6 +66,7 @@ def test_paths_stay_together_after_meeting(graph: tuple[int, Edges], step: str, 
         assert walked[u][times[u, v] :] == walked[v][times[u, v] :]
 
 
+@pytest.mark.long
 def test_simrank_reproduces_published_scores(data: Callable[[str], Path]) -> None:
     """simrank-crime: edges both ways, decay 0.6, 20 iterations, the top 20 of every node."""
     folder = data("simrank-crime")
