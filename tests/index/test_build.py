@@ -24,10 +24,10 @@ from tests.storage.enemy import Killed, KilledAt
 OPTIONS = BuildOptions.checked("psimrank", settings={"samples": 20, "length": 6, "seed": 5})
 
 
-@pytest.fixture
-def graph(make_graph: MakeGraph) -> Graph:
+@pytest.fixture(scope="module")
+def graph(module_graph: MakeGraph) -> Graph:
     rng = np.random.default_rng(3)
-    return make_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 300, (1500, 2)).tolist()])
+    return module_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 300, (1500, 2)).tolist()])
 
 
 def build(graph: Graph, output: Path, measure: str = "psimrank", **options: Any) -> cocite.Index:
