@@ -49,12 +49,6 @@ def other_files(path: Path) -> dict[str, bytes]:
     }
 
 
-def test_build_with_more_samples_keeps_first_samples(graph: Graph, tmp_path: Path) -> None:
-    build(graph, tmp_path / "a")
-    cocite.build(graph, tmp_path / "b", samples=33, length=6, seed=5, measure="psimrank")
-    assert stream(tmp_path / "b").startswith(stream(tmp_path / "a"))
-
-
 def test_build_seed_and_measure_change_samples(graph: Graph, tmp_path: Path) -> None:
     build(graph, tmp_path / "a")
     build(graph, tmp_path / "b", "simrank")

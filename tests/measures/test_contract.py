@@ -410,17 +410,12 @@ def test_decay_raises_scores_monotonically(
         index = built(measure, layout, direction)
         columns = [scores_of(index, "n77", decay=d) for d in decays]
     elif "decay" in {s.name for s in measure.build}:
-        indexes = [
-            cocite.build(
-                graph,
-                tmp_path / str(d),
-                measure=measure.name,
-                layout=layout,
-                direction=direction,
-                decay=d,
-            )
-            for d in decays
-        ]
+        options: dict[str, Any] = {
+            "measure": measure.name,
+            "layout": layout,
+            "direction": direction,
+        }
+        indexes = [cocite.build(graph, tmp_path / str(d), decay=d, **options) for d in decays]
         columns = [scores_of(index, "n77") for index in indexes]
     else:
         pytest.skip(f"{measure.name} has no decay")
@@ -485,18 +480,7 @@ def test_open_restores_built_index(
 
 
 @some
-def test_build_threads_keep_digest(
-    graph: Graph, built: Built, tmp_path: Path, measure: Measure, layout: str | None, direction: str
-) -> None:
-    index = built(measure, layout, direction)
-    options: dict[str, Any] = {"layout": layout, "direction": direction, "threads": 1}
-    options |= measure_texts(graph, measure.name) | index.settings
-    on_one_thread = cocite.build(graph, tmp_path / "one-thread", measure=measure.name, **options)
-    assert on_one_thread.stored.digest == index.stored.digest
-
-
-@some
-def test_build_resumes_to_same_digest(
+def test_build_on_one_thread_resumes_to_same_digest(
     graph: Graph, built: Built, tmp_path: Path, measure: Measure, layout: str | None, direction: str
 ) -> None:
     """The build stops in its last part, so that an earlier part must be kept."""
@@ -509,16 +493,13 @@ def test_build_resumes_to_same_digest(
             raise KeyboardInterrupt
 
     options: dict[str, Any] = {"layout": layout, "direction": direction, "measure": measure.name}
-    options |= measure_texts(graph, measure.name) | index.settings
+    options |= measure_texts(graph, measure.name) | index.settings | {"threads": 1}
     with pytest.raises(KeyboardInterrupt):
         cocite.build(graph, tmp_path / "x", progress=stop, **options)
     assert not (tmp_path / "x").exists()
     resumed: list[int] = []
     again = cocite.build(
-        graph,
-        tmp_path / "x",
-        progress=lambda done, total: resumed.append(done),
-        **options,
+        graph, tmp_path / "x", progress=lambda done, total: resumed.append(done), **options
     )
     assert again.stored.digest == index.stored.digest
     if direction == "both" and len(index.stored.parts) > 1:
