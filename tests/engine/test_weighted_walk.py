@@ -14,7 +14,7 @@ from cocite.engine.walk import Mover, Walker
 from cocite.engine.weights import inverse_degrees, step_weights, telling_weights
 from cocite.errors import UsageError
 from cocite.graph.blocks import Links
-from cocite.graph.links import in_links, links_of
+from cocite.graph.links import in_links
 from cocite.storage.spool import Scratch
 from tests.conftest import MakeGraph
 from tests.engine.test_walk import assert_sample, cuts
@@ -202,17 +202,6 @@ def test_telling_weights_follow_degree(monkeypatch: pytest.MonkeyPatch, piece: i
     assert telling_weights(links, "rare").tolist() == [1, 1, 0.5, 0.25]
     idf = [math.log(5), math.log(5), math.log(5 / 2), math.log(5 / 4)]
     assert telling_weights(links, "idf").tolist() == pytest.approx(idf, rel=1e-7)
-
-
-def test_weighted_walker_follows_out_links(make_graph: MakeGraph) -> None:
-    edges = [(0, 1, 2.0), (0, 2, 0.5), (3, 1, 4.0), (3, 2, 1.0), (1, 3, 8.0)]
-    links = links_of(make_graph(edges, weight_column="3"), "out", weighted=True)
-    neighbors = [[1, 2], [3], [], [1, 2]]
-    weights = [[2.0, 0.5], [8.0], [], [4.0, 1.0]]
-    for step in BY_WEIGHT:
-        for sample in range(20):
-            found = Walker(Mover(links, step, 0), 3)(sample)
-            assert_sample(found, walks.paths(neighbors, step.value, 0, sample, 3, weights=weights))
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ LOOP = 2, [(0, 1), (1, 0)]
 """A graph whose walks never end."""
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @example(LOOP, Step.UNIFORM, 15, set(), 1, 1, 1)
 @given(
     graphs(max_nodes=30),
@@ -100,7 +100,7 @@ def test_batch_maker_blocks_and_batches_keep_blobs(
     check_blobs(whole, maker, (0, 1, 2, 3, 4, 5, 6, 2, 1, 9, 0))
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @example(LOOP, Step.UNIFORM, 15, set(), 1, 1)
 @given(
     graphs(max_nodes=30),
@@ -150,6 +150,11 @@ def tangled(make_graph: MakeGraph) -> Graph:
     return make_graph(edges, (f"alone{i}" for i in range(50)), keep_self_loops=True)
 
 
+@pytest.fixture(scope="module")
+def graph(module_graph: MakeGraph) -> Graph:
+    return tangled(module_graph)
+
+
 def test_external_build_of_real_graph_keeps_bytes(
     data: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -177,9 +182,8 @@ def plan_trees(
 
 
 def test_index_build_memory_limit_selects_form(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    graph = tangled(make_graph)
     monkeypatch.setattr(fit, "_LEAST_BLOCK", 4096)
     monkeypatch.setattr(fit, "_LEAST_MEMORY", 1024)
     tokens = int(26.5 * graph.nodes)
@@ -201,8 +205,7 @@ def test_index_build_memory_limit_selects_form(
         )
 
 
-def test_plan_fit_keeps_forced_blocks_in_memory(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph = tangled(make_graph)
+def test_plan_fit_keeps_forced_blocks_in_memory(graph: Graph, tmp_path: Path) -> None:
     in_memory = plan_trees(graph, 10**8, 3)
     assert not in_memory.external
     assert len(in_memory.cuts) == 2
@@ -224,13 +227,13 @@ def test_plan_fit_keeps_forced_blocks_in_memory(make_graph: MakeGraph, tmp_path:
 @pytest.mark.parametrize("disk", [0, 2 * 36 * 1000 * 20, 10**12])
 @pytest.mark.parametrize("external", [False, True])
 def test_plan_fit_group_size_keeps_bytes(
-    make_graph: MakeGraph,
+    graph: Graph,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     external: bool,
     disk: int,
 ) -> None:
-    graph, options = tangled(make_graph), {"samples": 40, "measure": "psimrank"}
+    options = {"samples": 40, "measure": "psimrank"}
     cocite.build(graph, tmp_path / "x", **options)
     real, plans = fit.plan_fit, []
 
@@ -246,10 +249,10 @@ def test_plan_fit_group_size_keeps_bytes(
 
 
 def test_index_build_reuses_estimated_samples(
-    make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One sample warms up; the timed group is kept for the build."""
-    graph, walked = tangled(make_graph), []
+    walked = []
     real = WalkerGroup.__call__
 
     def counted(group: WalkerGroup, samples: range) -> None:

@@ -15,9 +15,9 @@ from tests.graph.test_stored_graph import site
 
 WAYS = [
     (name, way)
-    for name, measure in MEASURES.items()
+    for i, (name, measure) in enumerate(MEASURES.items())
     if not measure.texts
-    for way in measure.directions
+    for way in measure.directions[i % 2 :: 2] or measure.directions
 ]
 
 

@@ -19,10 +19,10 @@ from tests.conftest import MakeGraph
 MEASURES = ["cocitation", "coupling", "ppr"]
 
 
-@pytest.fixture
-def graph(make_graph: MakeGraph) -> Graph:
+@pytest.fixture(scope="module")
+def graph(module_graph: MakeGraph) -> Graph:
     rng = np.random.default_rng(3)
-    return make_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 300, (1500, 2)).tolist()])
+    return module_graph([(f"p{a}", f"p{b}") for a, b in rng.integers(0, 300, (1500, 2)).tolist()])
 
 
 @pytest.mark.parametrize("direction", ["in", "out"])

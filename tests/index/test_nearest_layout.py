@@ -14,14 +14,14 @@ from cocite.index.plan import BuildOptions
 from cocite.resources import Resources
 from tests.conftest import MakeGraph
 
-NODES = 1500
+NODES = 500
 
 
 @pytest.fixture
 def graph(make_graph: MakeGraph) -> Graph:
     """Nearby pages link to each other, and all to a few hubs, so that many scores are equal."""
     rng = np.random.default_rng(5)
-    sources = rng.integers(0, NODES, 6_000)
+    sources = rng.integers(0, NODES, 4 * NODES)
     targets = (sources + rng.integers(1, 40, sources.size)) % NODES
     targets = np.where(rng.random(sources.size) < 0.05, rng.integers(0, 4, sources.size), targets)
     return make_graph([(f"p{a}", f"p{b}") for a, b in zip(sources, targets, strict=True)])

@@ -115,8 +115,10 @@ def test_refresh_with_same_graph_links_shards(
     assert not index.stored.store.has("since")
 
 
-@pytest.mark.parametrize(("measure", "layout"), ALL_LAYOUTS)
-@pytest.mark.parametrize("direction", ["in", "both"])
+@pytest.mark.parametrize(
+    ("measure", "layout", "direction"),
+    [(*each, way) for each, way in zip(ALL_LAYOUTS, itertools.cycle(("in", "both")))],
+)
 def test_refresh_fraction_one_equals_build_of_new_graph(
     graphs: list[Graph], tmp_path: Path, measure: str, layout: str, direction: str
 ) -> None:
@@ -137,13 +139,10 @@ def test_refresh_fraction_one_equals_build_of_new_graph(
         index.related("p0")
 
 
-@pytest.mark.parametrize("shares", [(0.5, 0.5), (0.4, 0.4, 0.3)])
-def test_refresh_retires_all_old_samples(
-    graphs: list[Graph], tmp_path: Path, shares: tuple[float, ...]
-) -> None:
+def test_refresh_retires_all_old_samples(graphs: list[Graph], tmp_path: Path) -> None:
     build(graphs[0], tmp_path / "x")
     drawn = 12
-    for share in shares:
+    for share in (0.4, 0.4, 0.3):
         index = cocite.refresh(tmp_path / "x", graphs[1], fraction=share, force=True)
         drawn += int(np.ceil(round(share * 12, 9)))
     build(graphs[1], tmp_path / "n", drawn)
@@ -415,8 +414,10 @@ def assert_matched(old: Names, new: Names) -> None:
         assert match == (names.index(name) if name in names else NOWHERE)
 
 
-@pytest.mark.parametrize("old", KINDS)
-@pytest.mark.parametrize("new", KINDS)
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [(old, list(KINDS)[(i + by) % len(KINDS)]) for i, old in enumerate(KINDS) for by in (0, 1, 4)],
+)
 def test_match_names_finds_moved_names(make_graph: MakeGraph, old: str, new: str) -> None:
     old_names = make_graph([KINDS[old][:2]], KINDS[old]).names
     new_names = make_graph([KINDS[new][-2:]], KINDS[new]).names

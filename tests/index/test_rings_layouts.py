@@ -28,11 +28,11 @@ layouts = pytest.mark.parametrize("layout", LAYOUTS)
 NODES = 40_000
 
 
-@pytest.fixture
-def graph(make_graph: MakeGraph) -> Graph:
+@pytest.fixture(scope="module")
+def graph(module_graph: MakeGraph) -> Graph:
     rng = np.random.default_rng(3)
     near = rng.integers(0, NODES, (80_000, 1)) + rng.integers(0, 30, (80_000, 2))
-    return make_graph((near % NODES).tolist())
+    return module_graph((near % NODES).tolist())
 
 
 def stream(path: Path) -> bytes:
@@ -56,7 +56,7 @@ def fitted_plan(
     return plan
 
 
-@layouts
+@pytest.mark.parametrize("layout", [pytest.param("minhash", marks=pytest.mark.long), "sketch"])
 def test_ring_plan_memory_keeps_bytes(
     graph: Graph, tmp_path: Path, layout: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

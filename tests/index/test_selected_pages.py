@@ -4,10 +4,10 @@ import json
 import logging
 import re
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 
@@ -19,6 +19,7 @@ from cocite.index.layouts.reader import LAYOUTS, is_sampled, sampled_format
 from cocite.index.verify import VerifyDocument
 from cocite.measures import MEASURES
 from cocite.storage import Manifest, Store
+from tests.batches import all_rows
 from tests.builds import files
 from tests.conftest import MakeGraph, Shell, with_psimrank
 from tests.oracles.fusion import order
@@ -98,7 +99,7 @@ def test_only_nodes_scores_equal_full_index(built: Built, kind: str) -> None:
     names = list(kept.nodes)
     assert names == [name for name in whole.nodes if name in set(SELECTED)]
     has_hits = False
-    for node in names[::17]:
+    for node in names[::37]:
         hits = kept.related(node, 10**6)
         assert hits == in_kept_order(kept, whole.related(node, 10**6, only=names))
         has_hits |= len(hits) > 3
@@ -111,15 +112,17 @@ def test_only_nodes_scores_equal_full_index(built: Built, kind: str) -> None:
 
 
 SELECTING = [
-    pytest.param(name, layout, direction, id=f"{name}-{layout}-{direction}")
+    (name, layout)
     for name, measure in MEASURES.items()
     for layout in measure.layouts
-    for direction in ("in", "out", "both")
     if is_sampled(layout) and sampled_format(layout).selects
 ]
 
 
-@pytest.mark.parametrize(("measure", "layout", "direction"), SELECTING)
+@pytest.mark.parametrize(
+    ("measure", "layout", "direction"),
+    [(*each, direction) for each, direction in zip(SELECTING, cycle(("out", "both", "in")))],
+)
 def test_only_nodes_measures_keep_scores_and_merge(
     make_graph: MakeGraph, tmp_path: Path, measure: str, layout: str, direction: str
 ) -> None:
@@ -151,36 +154,30 @@ def test_only_nodes_measures_keep_scores_and_merge(
 @kinds
 def test_related_all_covers_only_selected_pages(built: Built, tmp_path: Path, kind: str) -> None:
     _, kept = built(kind)
-    kept.related_all(tmp_path / "all.parquet", 4, threads=2)
-    rows = duckdb.execute(f"SELECT * FROM '{tmp_path / 'all.parquet'}'").fetchall()
-    expected = [
-        (node, rank, hit.node, hit.score, hit.stderr)
+    rows = all_rows(kept, tmp_path / "all", 4, threads=2)
+    assert rows == [
+        (node, rank, *hit[:3])
         for node in kept.nodes
         for rank, hit in enumerate(kept.related(node, 4), 1)
     ]
-    assert rows == expected
     assert len(rows) > 100
 
 
-WAYS: dict[str, dict[str, Any]] = {
-    "threads": {"threads": 3},
-    "one": {"threads": 1, "shard": 5},
-    "blocks": {"threads": 1, "blocks": 3},
-    "many": {"threads": 2, "blocks": 7},
-    "external": {"threads": 1, "blocks": 4, "external": True},
-    "finely": {"threads": 1, "blocks": 60, "external": True},
-}
-
-
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("kind", ["trees", "hubs", "minhash", "sketch"])
+@pytest.mark.parametrize(
+    ("kind", "way"),
+    [
+        *((kind, {"threads": 3, "shard": 5}) for kind in ("trees", "sketch")),
+        *((kind, {"threads": 1, "blocks": 3}) for kind in ("hubs", "minhash")),
+        *((kind, {"threads": 2, "blocks": 7}) for kind in ("trees", "sketch")),
+        ("trees", {"threads": 1, "blocks": 8, "external": True}),
+        ("hubs", {"threads": 1, "blocks": 4, "external": True}),
+    ],
+)
 def test_only_nodes_build_resources_keep_bytes(
-    graph: Graph, built: Built, tmp_path: Path, kind: str, way: str
+    graph: Graph, built: Built, tmp_path: Path, kind: str, way: dict[str, Any]
 ) -> None:
-    if "external" in WAYS[way] and kind not in ("trees", "hubs"):
-        pytest.skip("min-hashes have no external form")
     _, kept = built(kind)
-    options = {"samples": SAMPLES, "only_nodes": list(kept.nodes), **KINDS[kind], **WAYS[way]}
+    options = {"samples": SAMPLES, "only_nodes": list(kept.nodes), **KINDS[kind], **way}
     again = cocite.build(graph, tmp_path / "x", **with_psimrank(options))
     assert again.stored.digest == kept.stored.digest
 

@@ -7,12 +7,16 @@ from typing import Any
 import pytest
 
 import cocite
+from cocite import Graph
 from cocite.errors import InputError, UsageError
 from cocite.index.settings import IndexSettings, read_settings
 from tests.builds import files
 from tests.conftest import MakeGraph, Shell
 
-LINKS = [(a, b) for a in "abcdef" for b in "uvwxyz" if (ord(a) * 7 + ord(b)) % 3]
+
+@pytest.fixture(scope="module")
+def graph(module_graph: MakeGraph) -> Graph:
+    return module_graph((a, b) for a in "abcdef" for b in "uvwxyz" if (ord(a) * 7 + ord(b)) % 3)
 
 
 def write_settings(folder: Path, text: str) -> Path:
@@ -30,8 +34,7 @@ def test_read_settings_round_trips_index_settings(tmp_path: Path) -> None:
     assert path.read_text().startswith("# a remark\n#\n# another\n\nmeasure = ")
 
 
-def test_settings_file_equals_options(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph = make_graph(LINKS)
+def test_settings_file_equals_options(graph: Graph, tmp_path: Path) -> None:
     text = 'measure = "psimrank"\ndirection = "both"\n[settings]\nsamples = 20\nseed = 3\n'
     from_file = cocite.build(graph, tmp_path / "one", settings=write_settings(tmp_path, text))
     options: dict[str, Any] = {"measure": "psimrank", "direction": "both", "samples": 20, "seed": 3}
@@ -40,8 +43,7 @@ def test_settings_file_equals_options(make_graph: MakeGraph, tmp_path: Path) -> 
     assert files(tmp_path / "one") == files(tmp_path / "two")
 
 
-def test_index_settings_set_query_defaults(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph = make_graph(LINKS)
+def test_index_settings_set_query_defaults(graph: Graph, tmp_path: Path) -> None:
     settings = IndexSettings("cocitation", settings={"form": "jaccard", "idf": True})
     index = cocite.build(graph, tmp_path / "index", settings=settings)
     default = cocite.build(graph, tmp_path / "default", measure="cocitation")
@@ -52,8 +54,7 @@ def test_index_settings_set_query_defaults(make_graph: MakeGraph, tmp_path: Path
     assert "asks" not in default.stored.store.facts
 
 
-def test_meeting_weight_overrides_stored_decay(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph = make_graph(LINKS)
+def test_meeting_weight_overrides_stored_decay(graph: Graph, tmp_path: Path) -> None:
     settings = IndexSettings("simrank", settings={"samples": 50, "decay": 0.2})
     index = cocite.build(graph, tmp_path / "index", settings=settings)
     default = cocite.build(graph, tmp_path / "default", measure="simrank", samples=50)
@@ -70,8 +71,8 @@ def test_meeting_weight_overrides_stored_decay(make_graph: MakeGraph, tmp_path: 
         assert index.related("u", **query) == default.related("u", **query, **stored), query
 
 
-def test_query_defaults_survive_refresh_and_merge(make_graph: MakeGraph, tmp_path: Path) -> None:
-    graph, settings = make_graph(LINKS), IndexSettings("psimrank", settings={"decay": 0.3})
+def test_query_defaults_survive_refresh_and_merge(graph: Graph, tmp_path: Path) -> None:
+    settings = IndexSettings("psimrank", settings={"decay": 0.3})
     for name, numbers in (("a", range(4)), ("b", range(4, 9))):
         cocite.build(graph, tmp_path / name, settings=settings, numbers=numbers)
     joined = cocite.merge([tmp_path / "a", tmp_path / "b"], tmp_path / "joined")
@@ -84,11 +85,19 @@ def test_query_defaults_survive_refresh_and_merge(make_graph: MakeGraph, tmp_pat
 
 
 def test_index_command_options_override_settings_file(
-    make_graph: MakeGraph, tmp_path: Path, shell: Shell
+    graph: Graph, tmp_path: Path, shell: Shell
 ) -> None:
-    graph = str(make_graph(LINKS).path)
     path = write_settings(tmp_path, 'measure = "psimrank"\n[settings]\nsamples = 20\ndecay = 0.5\n')
-    arguments = ["index", graph, "--settings", str(path), "--samples", "5", "--direction", "out"]
+    arguments = [
+        "index",
+        str(graph.path),
+        "--settings",
+        str(path),
+        "--samples",
+        "5",
+        "--direction",
+        "out",
+    ]
     described = json.loads(
         shell([*arguments, "-o", str(tmp_path / "index"), "--format", "json"]).out
     )

@@ -90,8 +90,7 @@ def test_weighted_simrank_converges_to_exact_recursion(
     assert (np.abs(estimated - other) > allowed).any()
 
 
-@pytest.mark.parametrize("direction", ["in", "out", "both"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize(("seed", "direction"), [(1, "in"), (2, "out"), (3, "both")])
 def test_weighted_ppr_matches_exact_scores(
     make_graph: MakeGraph, tmp_path: Path, seed: int, direction: str
 ) -> None:
