@@ -25,11 +25,10 @@ from cocite.measures import MEASURES
 from cocite.search.unseen import UnseenNode
 from cocite.storage.spool import Scratch
 from tests.conftest import MakeGraph
-from tests.measures.test_contract import BY_WEIGHT, SAMPLES, build, sampled
+from tests.measures.test_contract import BY_WEIGHT, SAMPLES, build, sampled, some
 from tests.oracles import simrank as exact
 from tests.oracles.bounds import bernstein
 from tests.oracles.graphs import Edges, graphs
-from tests.search.test_why import PAIRWISE
 
 LAST = "zzz"
 OUT_LINKS, IN_LINKS = ["n7", "n9", "n31", "n150", "n190"], ["n7", "n12", "n181", "alone"]
@@ -84,7 +83,7 @@ def build_both(graph_of: Callable[[str | None], Graph]) -> Callable[..., list[In
     return lambda **options: [cocite.build(graph_of(draft), **options) for draft in (None, "both")]
 
 
-@pytest.mark.parametrize(("measure", "layout", "direction"), PAIRWISE)
+@some
 def test_draft_equals_page_of_graph(
     graph_of: Callable[[str | None], Graph],
     tmp_path: Path,

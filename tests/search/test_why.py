@@ -18,7 +18,7 @@ from cocite.graph.blocks import Links
 from cocite.graph.links import links_of
 from cocite.measures import Measure
 from tests.conftest import MakeGraph
-from tests.measures.test_contract import MIXED, PLAIN, build
+from tests.measures.test_contract import build, some
 from tests.oracles import neighbors as exact
 from tests.oracles import pagesim, walks
 from tests.oracles.graphs import Edges, graphs, in_neighbors
@@ -31,13 +31,6 @@ STEPS = {"simrank": "uniform", "psimrank": "argmin", "compact-simrank": "compact
 LAYOUTS = [*itertools.product(STEPS, ("trees", "paths")), ("compact-simrank", "compact")]
 DIRECTION_KEYS = {"in": 0, "out": 16}
 ALL = 10**6
-PAIRWISE = MIXED + [
-    case
-    for case in PLAIN
-    for measure, layout, direction in [case.values]
-    if layout == measure.layouts[0] or direction == "both"  # type: ignore[union-attr]
-]
-"""Every measure with each direction in one layout, and each layout in both directions."""
 
 
 def neighbor_lists(n: int, edges: Edges, links: str) -> list[list[int]]:
@@ -57,7 +50,7 @@ def numbers(path: tuple[str, ...]) -> list[int]:
 # -- every measure, layout and direction -----------------------------------------------
 
 
-@pytest.mark.parametrize(("measure", "layout", "direction"), PAIRWISE)
+@some
 @settings(max_examples=4)
 @given(drawn=graphs(7), k=st.integers(1, 3))
 def test_why_shares_add_up_and_paths_are_valid(
