@@ -173,6 +173,7 @@ def plans_made_once() -> Iterator[None]:
         yield
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", MARKS)
 def test_cluster_doc_matches_results(name: str) -> None:
     text = DOCUMENT.read_text("utf-8")

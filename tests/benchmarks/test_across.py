@@ -87,6 +87,7 @@ def test_load_across_plan_covers_every_measure() -> None:
     assert plan.best is not None
 
 
+@pytest.mark.long
 def test_run_across_covers_every_suite_and_method(across: Across) -> None:
     labeled = [row for row in across.rows if row.suite == "made"]
     assert labeled[0].method == "fusion both"

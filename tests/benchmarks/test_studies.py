@@ -117,6 +117,7 @@ def study(suite_file: Path, tmp_path_factory: pytest.TempPathFactory) -> SuiteSt
     return found
 
 
+@pytest.mark.long
 def test_run_suite_produces_every_table(study: SuiteStudy) -> None:
     assert [result.name for result in study.methods] == [
         "psimrank in",

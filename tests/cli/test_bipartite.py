@@ -94,6 +94,7 @@ def _table(seed: int) -> list[tuple[int, int]]:
     return sorted(set(zip(users.tolist(), items.tolist(), strict=True)))
 
 
+@pytest.mark.long
 def test_tune_judges_one_side(tmp_path: Path) -> None:
     graph = cocite.ingest(_table(1), tmp_path / "g", bipartite=True)
     options: dict[str, Any] = {"measures": ["cocitation", "coupling"], "seed": 3, "queries": 0}
@@ -176,6 +177,7 @@ def commands() -> list[str]:
     return [line for block in blocks for line in block.splitlines() if line.startswith("cocite ")]
 
 
+@pytest.mark.long
 def test_bipartite_docs_commands_run(shop: Path, shell: Shell) -> None:
     outputs: dict[str, str] = {}
     lines = commands()

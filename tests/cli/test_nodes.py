@@ -137,6 +137,7 @@ def test_nodes_document_matches_equal_spellings(
         assert len(found) == len(names)
 
 
+@pytest.mark.long
 def test_nodes_document_searches_all_blocks(make_graph: MakeGraph) -> None:
     """A name is found anywhere in a block, and in blocks after the first."""
     count = (1 << 16) + 40

@@ -115,6 +115,7 @@ def test_wiki(run_page: Callable[..., dict[str, str]]) -> None:
     assert precision(output_of(outputs, "cocite evaluate")) > 0.8
 
 
+@pytest.mark.long
 def test_citations(run_page: Callable[..., dict[str, str]]) -> None:
     outputs = run_page("citations.md", sample_data.citations)
     assert len(outputs) == 17
@@ -147,6 +148,7 @@ def test_triples(run_page: Callable[..., dict[str, str]]) -> None:
     assert cocite.Graph.open("kinds.graph").edges == len([*sample_data.BIRDS, *sample_data.TREES])
 
 
+@pytest.mark.long
 def test_common_crawl(run_page: Callable[..., dict[str, str]]) -> None:
     outputs = run_page("common-crawl.md", sample_data.hosts)
     assert len(outputs) == 11  # info runs twice
@@ -158,6 +160,7 @@ def test_common_crawl(run_page: Callable[..., dict[str, str]]) -> None:
     assert precision(output_of(outputs, "cocite evaluate")) > 0.8
 
 
+@pytest.mark.long
 def test_networkx(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

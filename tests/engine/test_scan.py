@@ -21,6 +21,7 @@ from cocite.graph.links import in_links
 from cocite.resources import Resources
 from tests.conftest import MakeGraph
 from tests.index.test_partitioned import Posted
+from tests.marks import choose
 from tests.oracles import scan as exact
 from tests.oracles.graphs import Edges, graphs, in_neighbors
 
@@ -160,7 +161,8 @@ RUNS = [
 """Threads, memory, blocks."""
 
 
-@pytest.mark.parametrize("dtype", sorted(DTYPES))
+@pytest.mark.long
+@pytest.mark.parametrize("dtype", choose(sorted(DTYPES), "float64"))
 @pytest.mark.parametrize("fold", list(Fold))
 def test_scan_ignores_blocks_threads_and_memory(
     web: Graph, monkeypatch: pytest.MonkeyPatch, dtype: str, fold: Fold

@@ -249,6 +249,7 @@ def test_evaluate_reports_index_paths(web: Path, tmp_path: Path, shell: Shell) -
         assert f"<h1>{title}</h1>" in page
 
 
+@pytest.mark.long
 def test_evaluate_graph_covers_all_measures(web: Path, tmp_path: Path, shell: Shell) -> None:
     output = tmp_path / "r.html"
     command = ["evaluate", str(web / "g"), "--labels", str(web / "labels.tsv"), "--queries", "10"]

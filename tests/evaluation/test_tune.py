@@ -60,6 +60,7 @@ def outcome(found: cocite.TuningResult) -> dict[str, Any]:
     return described
 
 
+@pytest.mark.long
 def test_tune_is_deterministic_across_threads(graph: Graph, quick: Quick) -> None:
     one, two = quick[0], cocite.tune(graph, threads=2, memory="500MB", **QUICK)
     assert outcome(one) == outcome(two)
@@ -92,6 +93,7 @@ def test_tune_choice_follows_from_rounds(graph: Graph, quick: Quick) -> None:
     assert {e.samples for e in found.tried if e.measure == "psimrank"} <= {2, 4, 8}
 
 
+@pytest.mark.long
 def test_tune_tries_row_sizes(graph: Graph) -> None:
     found = cocite.tune(graph, measures=["fusion", "ppr-pmi"], directions=["both", "any"])
     tried = {(each.measure, each.settings["size"]) for each in found.tried}
@@ -151,6 +153,7 @@ class Stopped(KeyboardInterrupt):
     """Like Ctrl-C."""
 
 
+@pytest.mark.long
 def test_tune_resumes_interrupted_run(
     graph: Graph, quick: Quick, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -208,6 +211,7 @@ def test_tune_labels_use_requested_figure(graph: Graph, labels: Path) -> None:
         cocite.tune(graph, labels=labels, figure="coneighbors@50", **QUICK)
 
 
+@pytest.mark.long
 def test_tune_skips_measures_without_weights(make_graph: MakeGraph) -> None:
     rng = np.random.default_rng(0)
     graph = make_graph([(a, b, rng.integers(1, 5)) for a, b in blocks()], weight_column=3)

@@ -13,6 +13,7 @@ import pytest
 import cocite
 from cocite import Graph, Index
 from tests.index.test_external import tangled
+from tests.marks import choose
 from tests.measures.test_weights import tangled as by_weight
 from tests.stored import store
 
@@ -85,7 +86,8 @@ def content(index: Index) -> dict[str, bytes]:
     return joined
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.long
+@pytest.mark.parametrize("kind", choose(KINDS, "prank", "sketch", "weighted-2", "weighted-paths-1"))
 def test_build_threads_blocks_and_shards_keep_bytes(
     graphs: dict[bool, Graph], tmp_path: Path, kind: str
 ) -> None:

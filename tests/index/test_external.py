@@ -71,6 +71,7 @@ LOOP = 2, [(0, 1), (1, 0)]
 """A graph whose walks never end."""
 
 
+@pytest.mark.long
 @settings(max_examples=25)
 @example(LOOP, Step.UNIFORM, 15, set(), 1, 1, 1)
 @given(
@@ -155,6 +156,7 @@ def graph(module_graph: MakeGraph) -> Graph:
     return tangled(module_graph)
 
 
+@pytest.mark.long
 def test_external_build_of_real_graph_keeps_bytes(
     data: Callable[[str], Path], tmp_path: Path
 ) -> None:

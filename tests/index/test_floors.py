@@ -18,6 +18,7 @@ from cocite.measures.evidence import FLOOR_WORDS, FLOORS
 from cocite.resources import Resources
 from tests.builds import files
 from tests.conftest import measure_texts, write_texts
+from tests.marks import choose
 
 MIB = 1 << 20
 KINDS: dict[str, tuple[str, dict[str, Any]]] = {
@@ -73,7 +74,8 @@ def test_floors_cover_every_layout() -> None:
     assert FLOORS.keys() == LAYOUTS.keys() == KINDS.keys()
 
 
-@pytest.mark.parametrize("layout", KINDS)
+@pytest.mark.long
+@pytest.mark.parametrize("layout", choose(KINDS, "rows"))
 def test_floors_suffice_and_less_memory_fails(graph: Graph, tmp_path: Path, layout: str) -> None:
     measure, settings = KINDS[layout]
     if "samples" in {setting.name for setting in find_measure(measure).build}:

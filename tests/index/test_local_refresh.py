@@ -19,6 +19,7 @@ from cocite.index.layouts.snapshots import LocalRefresh
 from cocite.storage.staging import Staging
 from tests.builds import files
 from tests.conftest import MakeGraph
+from tests.marks import choose
 from tests.storage.enemy import Killed
 
 Edges = list[tuple[Any, ...]]
@@ -103,7 +104,8 @@ def build_before(make_graph: MakeGraph, change: Change, tmp_path: Path) -> tuple
     return before, after
 
 
-@pytest.mark.parametrize("case", CHANGES)
+@pytest.mark.long
+@pytest.mark.parametrize("case", choose(CHANGES, "other nodes"))
 def test_local_refresh_rebuilds_changed_nodes_and_neighbors(
     make_graph: MakeGraph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: str
 ) -> None:

@@ -51,6 +51,7 @@ def test_merge_equals_single_build(graph: Graph, tmp_path: Path, kind: str) -> N
     assert joined.samples == 37
 
 
+@pytest.mark.long
 @settings(max_examples=10)
 @given(
     cuts=st.sets(st.integers(1, 29), min_size=1, max_size=5),

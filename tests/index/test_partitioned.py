@@ -151,6 +151,7 @@ def test_blocked_graph_estimate_keeps_bytes(graph: Graph, tmp_path: Path) -> Non
     assert contents == content(graph, tmp_path / "x.index", "psimrank")
 
 
+@pytest.mark.long
 @settings(max_examples=15)
 @given(
     graphs(max_nodes=30),

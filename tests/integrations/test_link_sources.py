@@ -50,6 +50,7 @@ def test_related_accepts_every_link_source(tmp_path: Path, file: Path) -> None:
     assert [names[hit.node] for hit in numbers] == [hit.node for hit in expected]
 
 
+@pytest.mark.long
 def test_public_functions_accept_every_link_source(
     tmp_path: Path, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

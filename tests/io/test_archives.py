@@ -293,6 +293,7 @@ def test_archive_refuses_bomb(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, k
     assert ingest_bytes(tmp_path, content).nodes == 3
 
 
+@pytest.mark.long
 def test_html_skips_page_over_32_mib(tmp_path: Path) -> None:
     members = [*TWO, ("b.html", b"0", " " * (33 << 20))]
     folder = write_files(tmp_path / "folder", {name: text for name, _, text in members})

@@ -140,6 +140,7 @@ def test_code_reports_or_skips_invalid_python(tmp_path: Path) -> None:
 PIECES = st.sampled_from([*("import ", "from ", " as ", "a", "b", "..", "é", "\\"), *".,*\n() \0"])
 
 
+@pytest.mark.long
 @settings(max_examples=10)
 @given(st.lists(PIECES, max_size=20).map("".join) | st.binary(max_size=30).map(os.fsdecode))
 def test_code_survives_random_text(tmp_path: Path, text: str) -> None:

@@ -95,6 +95,7 @@ def test_ingest_many_files_equals_single_file(tmp_path: Path, many: Many) -> Non
     }
 
 
+@pytest.mark.long
 def test_ingest_many_json_lines_share_one_entry(tmp_path: Path) -> None:
     paths = [tmp_path / f"{file:03}.jsonl" for file in range(FILES)]
     for file, path in enumerate(paths):
@@ -186,6 +187,7 @@ def test_ingest_many_files_reports_place_of_bad_row(
         cocite.ingest(paths, tmp_path / "h", bad_rows="few", delimiter="tab")
 
 
+@pytest.mark.long
 def test_ingest_many_files_reports_damaged_file(tmp_path: Path, many: Many) -> None:
     paths = many("gz parquet")
     content, packed = paths[77].read_bytes(), paths[78].read_bytes()

@@ -110,6 +110,7 @@ def test_ingest_round_trips_tables(kind: str, data: st.DataObject) -> None:
     assert set(links_in(plain)) == set(links)
 
 
+@pytest.mark.long
 @FEW
 @given(st.integers(1, 6), st.data())
 def test_ingest_round_trips_scipy_matrices(nodes: int, data: st.DataObject) -> None:
@@ -133,6 +134,7 @@ def test_ingest_round_trips_scipy_matrices(nodes: int, data: st.DataObject) -> N
     assert links_in(labeled) == {(names[a], names[b]): w for (a, b), w in entries.items()}
 
 
+@pytest.mark.long
 @FEW
 @given(st.data())
 def test_ingest_round_trips_networkx_graphs(data: st.DataObject) -> None:

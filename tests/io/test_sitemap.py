@@ -238,6 +238,7 @@ def test_fetch_waits_between_requests(
     assert times[2] - times[1] == pytest.approx(0.3)
 
 
+@pytest.mark.long
 def test_fetch_reads_sitemaps_of_index(tmp_path: Path, served: Served) -> None:
     u = served.url
     served.pages["/1.xml.gz"] = 200, {}, gzip.compress(sitemap(u + "/a").encode())
@@ -327,6 +328,7 @@ def trickle(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes], str]]
 _OK = b"HTTP/1.1 200 OK\r\n"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "beginning",
     [

@@ -63,6 +63,7 @@ def chances(size: int) -> st.SearchStrategy[NDArray[np.float64]]:
     )
 
 
+@pytest.mark.statistical
 @settings(max_examples=40, deadline=None)
 @given(
     st.sampled_from([(0.0, 1.0), (0.0, 0.2, 1.0), (0.0, 0.05, 0.6, 1.0)]),
@@ -82,6 +83,7 @@ def test_betting_ends_exceed_mean_rarely(
         assert probability[above].sum() <= 1 / level + 1e-12
 
 
+@pytest.mark.statistical
 @settings(max_examples=40, deadline=None)
 @given(st.data(), st.floats(1.2, 40))
 def test_mixed_ends_hold_for_different_means(data: st.DataObject, level: float) -> None:

@@ -42,6 +42,7 @@ def test_library_has_every_kernel_signature(name: str) -> None:
         assert _kernel.library()[signature.symbol(name)]
 
 
+@pytest.mark.long
 @only_built
 def test_library_digest_matches_sources() -> None:
     """If this fails, run ``make kernels``."""

@@ -220,6 +220,7 @@ def test_blend_canceled_scores_give_one_hit(make_graph: MakeGraph, tmp_path: Pat
         assert len(hits) == len(set(hits))
 
 
+@pytest.mark.long
 def test_blend_supports_hundreds_of_parts(graph: Graph, tmp_path: Path) -> None:
     """A process may open 1,024 files, and each part has four."""
     many = "blend:" + "+".join(["0.5*cocitation(direction=out)", "0.5*cocitation"] * 130)

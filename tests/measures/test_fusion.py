@@ -69,6 +69,7 @@ def test_fusion_matches_dense_oracle(
     assert scores(index, n) == pytest.approx(exact, abs=1e-9)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("measure", "size"), [("fusion", "default"), ("ppr-pmi", "small")])
 def test_fusion_size_limits_row_length(make_graph: MakeGraph, measure: str, size: str) -> None:
     """Rows of this graph are longer than any size."""
@@ -117,6 +118,7 @@ def test_fusion_related_equals_similarity(make_graph: MakeGraph, measure: str, f
     assert_related_is_similarity_sorted(index, scores(index, 70))
 
 
+@pytest.mark.long
 def test_fusion_only_nodes_pushes_few_rows(
     make_graph: MakeGraph, monkeypatch: pytest.MonkeyPatch
 ) -> None:

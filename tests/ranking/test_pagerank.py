@@ -231,6 +231,7 @@ def test_pagerank_converges_only_if_both_solutions_do(graph: cocite.Graph) -> No
     assert not both.convergence.converged
 
 
+@pytest.mark.long
 def test_pagerank_rounding_does_not_limit_tolerance(
     data: Callable[[str], Path], tmp_path: Path
 ) -> None:

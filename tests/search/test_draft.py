@@ -152,14 +152,7 @@ def weighted_graphs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Graph, Gr
     return before, ingest_rows(folder, "after", [*rows, *page_rows], weight_column=3)
 
 
-@pytest.mark.parametrize(
-    ("name", "layout", "direction", "hubs"),
-    [
-        case
-        for case in BY_WEIGHT
-        if case.values[1] not in ("packed", "paths") or case.values[2] == "both"
-    ],
-)
+@pytest.mark.parametrize(("name", "layout", "direction", "hubs"), BY_WEIGHT)
 def test_draft_uses_link_weights(
     weighted_graphs: tuple[Graph, Graph], name: str, layout: str | None, direction: str, hubs: str
 ) -> None:

@@ -81,6 +81,7 @@ def test_simrank_estimates_converge_on_small_graphs(make_graph: MakeGraph, measu
     check_close(found, truth, other, samples)
 
 
+@pytest.mark.statistical
 def test_direction_both_draws_independent_walks(make_graph: MakeGraph) -> None:
     """In an undirected graph both directions have the same links, so equal draws would correlate.
 

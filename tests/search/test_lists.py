@@ -186,6 +186,7 @@ def test_related_order_combines_with_refine_and_filters(graph: Graph) -> None:
     assert {hit.node for hit in filtered} <= {"3", "5", "9"}
 
 
+@pytest.mark.statistical
 def test_related_order_certain_ranks_follow_intervals(graph: Graph) -> None:
     index, found = cocite.build(graph, samples=1500, measure="psimrank"), 0
     for node in map(str, range(0, 60, 12)):

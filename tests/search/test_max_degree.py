@@ -34,6 +34,7 @@ def facts(output: Path) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.long
 def test_index_command_counts_pages_above_max_degree(
     star: Graph, tmp_path: Path, shell: Shell
 ) -> None:

@@ -88,6 +88,7 @@ def test_meeting_weight_hitting_gives_expected_time(make_graph: MakeGraph) -> No
 # -- the contract, for any function --------------------------------------------------------
 
 
+@pytest.mark.statistical
 def test_meeting_weight_intervals_allow_later_meetings(make_graph: MakeGraph) -> None:
     """Walks from the ends of two chains meet at step 12, beyond the index's 10 steps."""
     chains = [("root", "a1"), ("root", "b1")]

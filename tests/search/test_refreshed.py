@@ -207,6 +207,7 @@ def test_refreshed_scores_use_shared_samples(
     check_scores(case, ["p7", "p9", "p28"] + (["p0", "p4"] if refreshes == 2 else ["a1", "z"]))
 
 
+@pytest.mark.long
 @settings(max_examples=10)
 @given(first=graphs(), second=graphs(), third=graphs(), share=st.sampled_from([0.1, 0.34, 0.5]))
 def test_refreshed_scores_match_on_random_graphs(
@@ -345,6 +346,7 @@ def test_with_samples_rejects_refreshed_index(cases: Any) -> None:
 # -- refined answers -------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_refine_on_refreshed_index_uses_newest_graph(
     cases: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -45,6 +45,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return fake
 
 
+@pytest.mark.long
 def test_service_lowers_samples_then_refuses_then_recovers(
     folder: Path, clock: Clock, serving: Serving
 ) -> None:
@@ -132,6 +133,7 @@ def test_pool_refuses_hopeless_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- replaced indexes ------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_holder_serves_copied_index_once_complete(folder: Path, tmp_path: Path) -> None:
     """The copy comes file by file, not by a rename as in cocite; its last file is cut at first."""
     served, new = tmp_path / "served", tmp_path / "new"

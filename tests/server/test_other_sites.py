@@ -172,6 +172,7 @@ PATHS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.chosen
 def test_related_js_shows_lists_below_root(visits: Open, published: tuple[str, Path]) -> None:
     base, top = published

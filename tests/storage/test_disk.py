@@ -35,6 +35,7 @@ ALLOWED = {
 """Files with other changes -> what they change."""
 
 
+@pytest.mark.long
 def test_disk_module_makes_all_write_calls() -> None:
     found: dict[str, list[str]] = {}
     for path in sorted(SOURCE.rglob("*.py")):

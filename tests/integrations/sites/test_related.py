@@ -51,6 +51,7 @@ def test_related_pages_without_links_is_empty() -> None:
     assert related_pages({"a": [], "b": ["elsewhere", "b"]}, 5) == {"a": [], "b": []}
 
 
+@pytest.mark.long
 def test_related_pages_cache_is_reused_until_input_changes(tmp_path: Path) -> None:
     cache = tmp_path / "cache" / "related-pages.json"
 

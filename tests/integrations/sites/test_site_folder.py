@@ -255,6 +255,7 @@ def test_site_links_respect_base_element(
     assert all(re.fullmatch(re.escape(url) + r"page\d.html", each) for each in urls)
 
 
+@pytest.mark.long
 def test_site_json_writes_file_per_page_and_summary(folder: Path, run: Run) -> None:
     before, output = digests(folder), folder.parent / "lists"
     found = run("--json", str(output), "-k", "2")
