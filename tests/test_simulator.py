@@ -181,6 +181,7 @@ def test_cluster_doc_matches_results(name: str) -> None:
     assert within(text, name) == text
 
 
+@pytest.mark.long
 def test_sizes_plans_fit_machines() -> None:
     found, _ = read()
     kind = sizes.Kind()

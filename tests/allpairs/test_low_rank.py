@@ -79,7 +79,6 @@ def random_graph(rng: np.random.Generator) -> tuple[int, Edges]:
     return n, [(int(a), int(b)) for a, b in pairs if a != b]
 
 
-@pytest.mark.statistical
 @pytest.mark.long
 @pytest.mark.parametrize("seed", [pytest.param(0, marks=pytest.mark.chosen), 1, 2, 3])
 def test_low_rank_scores_refuses_radius_of_one_or_more(seed: int) -> None:

@@ -125,6 +125,7 @@ def test_judge_longest_keeps_figures_within_cutoffs(make_graph: MakeGraph, tmp_p
 # -- tables ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_across_tables_have_method_rows_and_suite_columns(across: Across) -> None:
     tables = {table.heading: table for table in across_tables(across)}
     assert list(tables)[:3] == ["precision@10", "gamma", "gamma_macro"]

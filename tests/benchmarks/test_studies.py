@@ -149,6 +149,7 @@ def test_run_suite_produces_every_table(study: SuiteStudy) -> None:
     assert [size.length for size in study.trees[0].sizes] == [1, 2, 3, 4]
 
 
+@pytest.mark.long
 def test_run_suite_best_splits_selection_and_judgment(study: SuiteStudy) -> None:
     best = study.best
     assert best is not None

@@ -93,6 +93,7 @@ def test_judge_gamma_matches_all_triples(
         assert found.parts[:, column].sum() / pairs == pytest.approx(macro)
 
 
+@pytest.mark.long
 @given(worlds(), st.integers(1, 3))
 def test_collapsed_labels_relation_matches_definition(world: Any, depth: int) -> None:
     _, paths = world

@@ -69,6 +69,7 @@ def test_tune_is_deterministic_across_threads(graph: Graph, quick: Quick) -> Non
     assert outcome(seeds[0]) != outcome(seeds[1])
 
 
+@pytest.mark.long
 def test_tune_choice_follows_from_rounds(graph: Graph, quick: Quick) -> None:
     found, _ = quick
     assert {each.round for each in found.tried} == {1, 2, 3}

@@ -224,6 +224,7 @@ def test_refresh_combines_small_shards(
 # -- during a refresh ------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_refresh_keeps_concurrent_queries_consistent(graphs: list[Graph], tmp_path: Path) -> None:
     """Every answer comes from exactly one generation."""
     path = tmp_path / "x"

@@ -242,6 +242,7 @@ def test_ingest_reads_database_as_input(tmp_path: Path) -> None:
     assert links(cocite.ingest(tmp_path / "x.db", tmp_path / "g")) == [("a", "b")]
 
 
+@pytest.mark.long
 def test_ingest_sql_opens_quoted_files_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

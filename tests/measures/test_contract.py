@@ -74,7 +74,10 @@ SOME += [
     for i, ((blend, layout), direction) in enumerate(zip(MIXED, DIRECTIONS, strict=True))
 ]
 """Every layout of every measure once, in one direction after the other, and every blend."""
-CASES = SOME + named(case for case in OTHERS if case not in PLAIN)
+CASES = SOME + [
+    pytest.param(*case.values, id=case.id, marks=pytest.mark.long)
+    for case in named(case for case in OTHERS if case not in PLAIN)
+]
 """Cases in ``SOME`` come first: tests of a case run in succession, and a process builds its index
 once.
 """

@@ -265,6 +265,7 @@ def test_batch_intervals_default_on_without_samples(certified: Index, tmp_path: 
     assert read(tmp_path / "bare.parquet") == [row[:5] for row in found]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "options",
     [

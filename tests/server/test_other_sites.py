@@ -173,7 +173,6 @@ PATHS = {
 
 
 @pytest.mark.long
-@pytest.mark.chosen
 def test_related_js_shows_lists_below_root(visits: Open, published: tuple[str, Path]) -> None:
     base, top = published
     check_lists(visits(base).page, f"{base}/docs%20v2/", cocite.open(top / "less.index"), PATHS)

@@ -4,6 +4,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import cocite
 
 SOURCE = Path(cocite.__file__).parent
