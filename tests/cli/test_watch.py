@@ -99,7 +99,6 @@ def test_watch_accepts_query_options(
     assert "unchanged, so the cached index is used; measure: cocitation" in err
 
 
-@pytest.mark.long
 @pytest.mark.process
 @pytest.mark.chosen
 def test_watch_follows_folder_until_interrupt(vault: Path) -> None:

@@ -42,7 +42,7 @@ def test_search_field_moves_from_front_page_to_header(visit: Open) -> None:
     assert "index=near" in page.url
 
 
-@pytest.mark.parametrize("scripts", [True, False])
+@pytest.mark.parametrize("scripts", [pytest.param(True, marks=pytest.mark.chosen), False])
 def test_page_search_why_back_and_reload_work(visit: Open, scripts: bool) -> None:
     session = visit(java_script_enabled=scripts)
     page = session.goto()
