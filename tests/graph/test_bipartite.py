@@ -136,7 +136,8 @@ def test_bipartite_refuses_undirected_links_or_declared_nodes(tmp_path: Path) ->
 @pytest.fixture(scope="module")
 def sided(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("sided")
-    return cocite.ingest([("ann", "dune")], folder / "g", bipartite=True).path
+    path: Path = cocite.ingest([("ann", "dune")], folder / "g", bipartite=True).path
+    return path
 
 
 @pytest.mark.parametrize(

@@ -98,7 +98,7 @@ def read(tmp_path: Path, content: bytes | str, file: str = "links.tsv", **option
 
 
 def cleaned(
-    tmp_path: Path, content: bytes | str, file: str = "links.tsv", **options: object
+    tmp_path: Path, content: bytes | str, file: str = "links.tsv", **options: Any
 ) -> tuple[list[tuple[str, ...]], TextInput]:
     """The rows of links in a text, and the report on it: what :func:`read` would store, in a
     fiftieth of the time.

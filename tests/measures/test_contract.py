@@ -232,7 +232,7 @@ WITH_HUBS = [
     for layout in measure.layouts
     for hubs in ("plain", "rare")
 ]
-BY_WEIGHT = [
+BY_WEIGHT: list[tuple[str, str | None, str, str]] = [
     (measure.name, layout, measure.directions[i % len(measure.directions)], hubs)
     for i, (measure, layout, hubs) in enumerate(WITH_HUBS)
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 
@@ -317,8 +317,12 @@ def test_group_chip_dims_other_rows(visit: Open) -> None:
     assert page.locator(".dim").count() == 0
 
 
+SCHEMES: tuple[tuple[Literal["light", "dark"], dict[str, Any]], ...]
+SCHEMES = ("light", {}), ("dark", {"runOnly": ["color-contrast"]})
+"""In the dark theme only colors can differ."""
+
+
 def test_pages_have_no_axe_violations(visit: Open) -> None:
-    """In the dark theme only colors can differ."""
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
     )
@@ -340,7 +344,7 @@ def test_pages_have_no_axe_violations(visit: Open) -> None:
         if "why" in query:
             page.fill("#node", "topic")
             page.wait_for_selector("#names li")
-        for scheme, rules in (("light", {}), ("dark", {"runOnly": ["color-contrast"]})):
+        for scheme, rules in SCHEMES:
             page.emulate_media(color_scheme=scheme)
             options = {"resultTypes": ["violations"], **rules}
             violations = axe.Axe().run(page, options=options).response["violations"]

@@ -58,7 +58,7 @@ def test_related_pages_cache_is_reused_until_input_changes(tmp_path: Path) -> No
     def queried(**options: Any) -> bool:
         """Whether an index was queried and its answers written."""
         before = cache.stat().st_ino, cache.stat().st_mtime_ns
-        arguments = {"links": links(), "k": 3} | options
+        arguments: dict[str, Any] = {"links": links(), "k": 3} | options
         found = related_pages(folder=cache.parent, **arguments)
         assert found == (related_pages(**arguments) if options else expected)
         return (cache.stat().st_ino, cache.stat().st_mtime_ns) != before
