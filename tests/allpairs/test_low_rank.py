@@ -84,7 +84,7 @@ def random_graph(rng: np.random.Generator) -> tuple[int, Edges]:
 def test_low_rank_scores_refuses_radius_of_one_or_more(seed: int) -> None:
     rng, refused = np.random.default_rng(seed), 0
     with time_limit(200):
-        for _ in range(400):
+        for _ in range(1000):
             n, edges = random_graph(rng)
             web, decay = in_memory(n, edges), float(rng.choice([0.6, 0.8, 0.99]))
             rank = int(rng.integers(1, n + 1))
@@ -98,7 +98,7 @@ def test_low_rank_scores_refuses_radius_of_one_or_more(seed: int) -> None:
             else:
                 assert root < 1 + 1e-9, (n, edges, decay, rank)
                 assert np.isfinite(found).all()
-    assert refused >= 2
+    assert refused >= 3
 
 
 @pytest.mark.parametrize("decay", [0.6, 0.99])

@@ -271,3 +271,20 @@ def test_local_refresh_refuses_other_measure_or_missing_graph(
     with pytest.raises(UsageError, match=r"is no longer the graph of "):
         cocite.refresh(tmp_path / "x", after, local=True)
     assert cocite.refresh(tmp_path / "x", after).stored.local is None
+
+
+@pytest.mark.long
+def test_local_refresh_with_same_volume_equals_build(make_graph: MakeGraph, tmp_path: Path) -> None:
+    """A link moves, while the volume and the lowest degree stay: the scales are equal, too."""
+    pair, names = ("q1", "q2"), [*NAMES, "q1", "q2"]  # they have the lowest degree
+    change = Change(([*LINKS, pair], names), ([*LINKS[1:], ("p010", "p100"), pair], names))
+    _, after = build_before(make_graph, change, tmp_path)
+    local = cocite.refresh(tmp_path / "x", after, local=True)
+    whole = cocite.build(after, tmp_path / "n", measure="fusion")
+    local_scales, whole_scales = (
+        index.stored.parts[0].array("scales").tolist() for index in (local, whole)
+    )
+    assert local_scales == whole_scales
+    for local_rows, whole_rows in zip(rows(local, after), rows(whole, after), strict=True):
+        assert all(local_rows[name] == whole_rows[name] for name in rebuilt_names(change))
+    assert local.stored.digest != whole.stored.digest

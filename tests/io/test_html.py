@@ -528,3 +528,14 @@ def test_links_of_limits_url_lengths(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(html_page, "_MOST_URLS", 40)
     links = links_of(b"<a href=b>b</a><a href=c>c</a><a href=d>d</a>", url)["links"]
     assert [link[2] for link in links] == [url + "b", url + "c", None]
+
+
+def test_folder_kind_is_site_if_pages_outnumber_tables(site: MakeFolder) -> None:
+    folder = site({"a.html": anchors("a.html"), "b.html": "", "data.csv": "x,y\n"})
+    assert graph_of(folder).nodes == 2
+    folder = site({"more.tsv": "a\tb\n", "most.tsv.gz": "a\tb\n"})
+    with pytest.raises(UnrecognizedInput, match="directory"):
+        graph_of(folder)
+    assert graph_of(folder, input_format="html").nodes == 2
+    (folder / "index.html").write_text("")
+    assert graph_of(folder).nodes == 3

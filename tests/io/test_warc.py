@@ -16,6 +16,7 @@ import brotli
 import pytest
 
 import cocite
+from cocite.cli.main import main
 from cocite.errors import InputError, UnrecognizedInput, UsageError
 from cocite.io.readers import Source
 from cocite.io.readers.crawl import warc
@@ -496,3 +497,11 @@ def test_warc_reader_normalizes_urls(tmp_path: Path) -> None:
     tilde = "http://a.org/~a"
     assert set(links(graph)) == {(tilde, B), (tilde, tilde), (B, tilde)}
     assert title_of(graph, tilde) == "Tilde"
+
+
+def test_related_reads_archive_directly(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    archive = write_archive(tmp_path / "x.warc.gz", *RECORDS, page(D, "b", "c", title="Dee"))
+    assert main(["related", str(archive), A, "--no-cache"]) == 0
+    assert "Dee" in capsys.readouterr().out
+    assert main(["ingest", str(archive), "-o", str(tmp_path / "g"), "--input-format", "warc"]) == 0
+    assert "x.warc.gz: 4 pages in a web archive; 6 links" in capsys.readouterr().err

@@ -111,3 +111,12 @@ def test_rank_handles_300_000_pages_in_20_mb(
         assert main(["rank", str(graph.path), "--memory", memory, "-o", out]) == 0
         assert np.load(out).tobytes() == pagerank(graph).values.tobytes()
     assert "of memory, which holds the data that is read at random" in capsys.readouterr().err
+
+
+def test_rank_refuses_empty_graph(
+    empty_graph: cocite.Graph, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = str(empty_graph.path)
+    for extra in ([], ["--blocks", "2"]):
+        assert main(["rank", path, *extra]) == 2
+        assert "has no nodes, so there is nothing to rank" in capsys.readouterr().err

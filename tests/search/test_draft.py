@@ -425,3 +425,11 @@ def test_draft_needs_graph_only_for_walks(make_graph: MakeGraph, tmp_path: Path)
     reopened = cocite.open(tmp_path / "j", graph=graph.path.with_name("elsewhere"))
     assert isinstance(reopened, Index)
     assert reopened.related_to([], ["a"])
+
+
+@pytest.mark.long
+def test_draft_accepts_evidence(build_both: Callable[..., list[Index]]) -> None:
+    before, after = build_both(measure="simrank")
+    expected = after.related(LAST, 50, evidence="geometric")
+    assert before.related_to(OUT_LINKS, IN_LINKS, 50, evidence="geometric") == expected
+    assert expected
