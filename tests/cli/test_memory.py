@@ -100,7 +100,7 @@ def test_index_xjaccard_stays_within_memory_option(sparse: Path, tmp_path: Path)
     "command",
     [
         "index {web} --samples 4 --measure psimrank",
-        "index {web} --samples 16 --measure xjaccard --length 2",
+        "index {web} --samples 16 --measure xjaccard",
         "index {small} --measure neighborhood",
         "index {smaller} --measure fusion",
         "index {small} --measure pagesim",
@@ -147,7 +147,7 @@ def test_memory_option_suffices_at_reported_minimum(
     [
         ("index {web} -o {new} --measure psimrank --samples 32", "57MB"),
         ("index {web} -o {new} --measure psimrank --samples 32", None),
-        ("index {web} -o {new} --measure xjaccard --samples 32 --length 2", None),
+        ("index {web} -o {new} --measure xjaccard --samples 32", None),
         ("index {small} -o {new} --measure neighborhood", "72MB"),  # lists are transposed on disk
         ("index {small} -o {new} --measure fusion", "92MB"),
         ("rank {web}", "61MB"),
